@@ -2,6 +2,7 @@
 //!
 //! It talks to the cluster through `ndbapi` alone and never sees a signal.
 
+pub mod error;
 pub mod parser;
 pub mod protocol;
 pub mod value;
