@@ -1,0 +1,239 @@
+//! Control plane signals: schema, membership, placement, start-up. Rare, so they are bincode, owned and rich.
+//!
+//! Names follow the field: REQ asks, CONF says yes, REF says no, ORD needs no answer, REP is news.
+
+use crate::ErrorCode;
+use crate::ids::*;
+use crate::partition::PartitionMap;
+use crate::table::TableDef;
+use bincode::{Decode, Encode};
+
+/// A refusal: the code, and what in particular is wrong.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct Refusal {
+    /// NDB's code.
+    pub code: ErrorCode,
+    /// The particular cause and what to do, for people.
+    pub detail: String,
+}
+
+impl Refusal {
+    /// A refusal with its particular cause.
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
+}
+
+/// A change of the schema, asked of any node's dict and decided by the master's.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum SchemaChange {
+    /// Create a database.
+    CreateDatabase {
+        /// Its name.
+        name: String,
+        /// The SQL node's own description (character set).
+        sql: Vec<u8>,
+    },
+    /// Drop an empty database.
+    DropDatabase {
+        /// Its name.
+        name: String,
+    },
+    /// Create a table; id, version and map are assigned.
+    CreateTable(Box<TableDef>),
+    /// Drop a table.
+    DropTable {
+        /// Which.
+        table: TableId,
+        /// The version the asker saw; another is refused with 241.
+        version: SchemaVersion,
+    },
+    /// Empty a table; it gets a new version.
+    TruncateTable {
+        /// Which.
+        table: TableId,
+        /// See [`SchemaChange::DropTable`].
+        version: SchemaVersion,
+    },
+}
+
+/// A table and where its rows live.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct TableInfo {
+    /// The definition, ids assigned.
+    pub def: TableDef,
+    /// The placement.
+    pub map: PartitionMap,
+}
+
+/// A database's name and the SQL node's description of it.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct DatabaseInfo {
+    /// Name.
+    pub name: String,
+    /// The SQL node's own description.
+    pub sql: Vec<u8>,
+}
+
+/// What a client wants to know of the dictionary.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum DictQuery {
+    /// One table by name.
+    TableByName {
+        /// Database.
+        database: String,
+        /// Table.
+        name: String,
+    },
+    /// One table by id.
+    TableById(TableId),
+    /// All databases.
+    Databases,
+    /// Names, ids and versions of a database's tables.
+    Tables {
+        /// Database.
+        database: String,
+    },
+}
+
+/// The answer to a [`DictQuery`].
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum DictAnswer {
+    /// A table.
+    Table(Box<TableInfo>),
+    /// Databases.
+    Databases(Vec<DatabaseInfo>),
+    /// Tables: name, id, version.
+    Tables(Vec<(String, TableId, SchemaVersion)>),
+    /// A change was made; for tables, the id and version given.
+    Changed(Option<(TableId, SchemaVersion)>),
+}
+
+/// Every control plane signal.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum ControlSignal {
+    // --- API and dict -------------------------------------------------------------------------------------------
+    /// API to any dict: a question. `request` is echoed.
+    DictQueryReq {
+        /// The client's number of the request.
+        request: u32,
+        /// The question.
+        query: DictQuery,
+    },
+    /// API to any dict: a change.
+    SchemaReq {
+        /// The client's number of the request.
+        request: u32,
+        /// The change.
+        change: SchemaChange,
+    },
+    /// Dict to API: done.
+    DictConf {
+        /// The client's number of the request.
+        request: u32,
+        /// The answer.
+        answer: DictAnswer,
+    },
+    /// Dict to API: refused.
+    DictRef {
+        /// The client's number of the request.
+        request: u32,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// API to Qmgr: register the session, and from then on a heartbeat.
+    ApiRegReq {
+        /// The client's protocol version.
+        version: u32,
+    },
+    /// Qmgr to API: the node's state, its peers, its instances.
+    ApiRegConf(ApiRegConf),
+
+    // --- dict and its node's TCs and LDMs ----------------------------------------------------------------------
+    /// Dict to TC and LDM: take a table into use. Answered by [`ControlSignal::TableConf`].
+    AddTableReq(Box<TableInfo>),
+    /// Dict to TC and LDM: refuse new operations on the table (1226), answer when none is left.
+    PrepDropTableReq {
+        /// Which.
+        table: TableId,
+    },
+    /// Dict to TC and LDM: the drop did not come about, accept operations again.
+    CancelDropTableOrd {
+        /// Which.
+        table: TableId,
+    },
+    /// Dict to TC and LDM: forget the table and free its memory.
+    DropTableReq {
+        /// Which.
+        table: TableId,
+    },
+    /// TC or LDM to its dict: the step asked for is done.
+    TableConf {
+        /// Which.
+        table: TableId,
+    },
+    /// TC or LDM to its dict: the step asked for failed.
+    TableRef {
+        /// Which.
+        table: TableId,
+        /// Why.
+        refusal: Refusal,
+    },
+
+    // --- news for every block ----------------------------------------------------------------------------------
+    /// Runtime to Qmgr: a link to a data node is up.
+    ConnectRep {
+        /// The peer.
+        node: NodeId,
+        /// Its incarnation.
+        incarnation: u64,
+    },
+    /// Runtime to Qmgr: a link to a data node is gone, and why.
+    DisconnectRep {
+        /// The peer.
+        node: NodeId,
+        /// For the log.
+        reason: String,
+    },
+    /// Runtime to Qmgr, TC and LDM: a client session's link is gone; end what it had.
+    ApiFailReq {
+        /// The session.
+        client: BlockRef,
+    },
+    /// TC to every LDM: end the scans of a client session that is gone.
+    CloseClientScansOrd {
+        /// The session.
+        client: BlockRef,
+    },
+    /// Qmgr to every block: accept clients' requests from now on (`true`), or refuse them.
+    StartPermOrd {
+        /// Whether the node is started.
+        started: bool,
+    },
+
+    // --- blocks of the main role, between data nodes: see the blocks' own files ------------------------------
+    /// Qmgr, Ndbcntr, Dbdih and Dbdict among themselves.
+    Peer(PeerSignal),
+}
+
+/// The node a client reached, as it describes itself.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub struct ApiRegConf {
+    /// Whether it accepts requests.
+    pub started: bool,
+    /// For people: the start phase or what it waits for.
+    pub status: String,
+    /// Its TC instances.
+    pub tcs: u16,
+    /// Its LDM instances.
+    pub ldms: u16,
+    /// The node groups, members in id order.
+    pub groups: Vec<Vec<NodeId>>,
+}
+
+/// Signals between the main-role blocks of the data nodes.
+#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum PeerSignal {
+    /// Qmgr to Qmgr: I am alive.
+    Heartbeat,
+}
