@@ -225,6 +225,35 @@ pub fn push_signal<B: Body>(
     out.resize(end, 0);
 }
 
+/// Appends a data plane signal whose only section is written in place by `write`, which returns the body.
+///
+/// If `write` refuses, `out` is as before.
+///
+/// # Errors
+/// Those of `write`.
+#[inline]
+pub fn push_signal_with<B: Body, E>(
+    out: &mut Vec<u8>,
+    source: BlockRef,
+    target: BlockRef,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<B, E>,
+) -> Result<(), E> {
+    debug_assert_eq!(out.len() % FRAME_ALIGN, 0);
+    let start = out.len();
+    let body_at = start + HEADER_BYTES;
+    let section_at = body_at + size_of::<B>();
+    out.resize(section_at, 0);
+    let body = write(out).inspect_err(|_| out.truncate(start))?;
+    debug_assert_eq!(body.sections(), [out.len() - section_at, 0]);
+    out.resize(out.len().next_multiple_of(FRAME_ALIGN), 0);
+    let length = out.len() - start;
+    debug_assert!(length <= MAX_FRAME_BYTES);
+    let header = FrameHeader { length: length as u32, number: B::NUMBER as u16, spare: 0, source, target };
+    out[start..body_at].copy_from_slice(header.as_bytes());
+    out[body_at..section_at].copy_from_slice(body.as_bytes());
+    Ok(())
+}
+
 /// Appends a control signal to `out`. Returns whether it fitted into a frame; if not, nothing is appended.
 #[must_use]
 pub fn push_control(out: &mut Vec<u8>, source: BlockRef, target: BlockRef, signal: &ControlSignal) -> bool {
