@@ -98,6 +98,7 @@ error_codes! {
     499 SCAN_LOST_NODE NodeRecovery "Scan take over error, restart scan transaction";
     626 TUPLE_NOT_FOUND NoDataFound "Tuple did not exist";
     630 TUPLE_EXISTS ConstraintViolation "Tuple already existed when attempting to insert";
+    633 INDEX_FULL InsufficientSpace "Table fragment hash index has reached maximum possible size (use more partitions)";
     635 LOCK_NOT_AVAILABLE TimeoutExpired "Lock already taken, not waiting";
     631 SCAN_TOO_OLD NodeRecovery "Scan take over error, restart scan transaction";
     701 DICT_BUSY Overload "System busy with other schema operation";
@@ -117,6 +118,7 @@ error_codes! {
     839 NULL_IN_NOT_NULL ConstraintViolation "Illegal null attribute";
     850 MALFORMED_ATTRIBUTES ApplicationError "Too long, too short or unknown attribute in an operation";
     873 OUT_OF_ATTRINFO TemporaryResource "Out of transaction memory in local data manager";
+    889 FRAGMENT_FULL InsufficientSpace "Table fragment fixed data reference has reached maximum possible value (use more partitions)";
     899 ROWID_ALLOCATED TemporaryResource "Rowid already allocated";
     1204 DISTRIBUTION_CHANGED NodeRecovery "Temporary failure, distribution changed";
     1218 SEND_BUFFERS_OVERLOADED TemporaryResource "Send Buffers overloaded in NDB kernel";
