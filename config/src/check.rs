@@ -204,6 +204,9 @@ fn ports(nodes: &[Settings], port_name: &str, reporter: &mut Reporter<'_>) {
         let Some(port) = node.number(port_name) else { continue };
         let key = (host_key(node.text("HostName")), port);
         if let Some(first) = taken.get(&key) {
+            if node.number("NodeId") == first.number("NodeId") {
+                continue; // An id used twice was reported; that the port made from it clashes is no news.
+            }
             let id = |n: &Settings| n.number("NodeId").unwrap_or(0);
             let message = format!(
                 "{port_name} {port} on host {} is used by node {} (line {}) and node {} (line {})",

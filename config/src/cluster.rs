@@ -11,6 +11,7 @@ use crate::threads::{ThreadConfig, ThreadConfigError, ThreadLayout, auto_threads
 use crate::value::{Value, number_text};
 use bincode::{Decode, Encode};
 use serde::{Deserialize, Serialize};
+use signals::NodeId;
 
 /// What a node is.
 #[derive(
@@ -84,6 +85,17 @@ macro_rules! number_field {
     )*};
 }
 number_field!(u8, u16, u32, u64);
+
+impl Field for NodeId {
+    #[cfg(test)]
+    const MAX: u64 = u8::MAX as u64;
+    fn from_value(value: Option<&Value>) -> NodeId {
+        NodeId(u8::from_value(value))
+    }
+    fn text(&self, _: bool) -> String {
+        self.to_string()
+    }
+}
 
 impl Field for bool {
     fn from_value(value: Option<&Value>) -> bool {
@@ -189,7 +201,7 @@ macro_rules! node_config {
 node_config! {
     /// Configuration of one data node.
     DataNodeConfig in DataNode {
-        node_id: u8 = "NodeId",
+        node_id: NodeId = "NodeId",
         host_name: String = "HostName",
         server_port: u16 = "ServerPort",
         data_dir: String = "DataDir",
@@ -240,7 +252,7 @@ node_config! {
 node_config! {
     /// Configuration of one management server.
     MgmNodeConfig in MgmNode {
-        node_id: u8 = "NodeId",
+        node_id: NodeId = "NodeId",
         host_name: String = "HostName",
         port_number: u16 = "PortNumber",
         data_dir: String = "DataDir",
@@ -251,7 +263,7 @@ node_config! {
 node_config! {
     /// Configuration of one slot for a SQL node or an application.
     ApiNodeConfig in ApiNode {
-        node_id: u8 = "NodeId",
+        node_id: NodeId = "NodeId",
         host_name: Option<String> = "HostName",
         arbitration_rank: u8 = "ArbitrationRank",
         batch_size: u32 = "BatchSize",
@@ -282,9 +294,9 @@ node_config! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Encode, Decode)]
 pub struct TcpLinkConfig {
     /// The lower node id.
-    pub node_id_1: u8,
+    pub node_id_1: NodeId,
     /// The higher node id.
-    pub node_id_2: u8,
+    pub node_id_2: NodeId,
     /// The link's settings, defaults filled in.
     pub settings: TcpConfig,
 }
@@ -315,27 +327,27 @@ impl ClusterConfig {
     }
 
     /// The data node of this id.
-    pub fn data_node(&self, node_id: u8) -> Option<&DataNodeConfig> {
+    pub fn data_node(&self, node_id: NodeId) -> Option<&DataNodeConfig> {
         self.data_nodes.iter().find(|n| n.node_id == node_id)
     }
 
     /// The management server of this id.
-    pub fn mgm_node(&self, node_id: u8) -> Option<&MgmNodeConfig> {
+    pub fn mgm_node(&self, node_id: NodeId) -> Option<&MgmNodeConfig> {
         self.mgm_nodes.iter().find(|n| n.node_id == node_id)
     }
 
     /// The API slot of this id.
-    pub fn api_node(&self, node_id: u8) -> Option<&ApiNodeConfig> {
+    pub fn api_node(&self, node_id: NodeId) -> Option<&ApiNodeConfig> {
         self.api_nodes.iter().find(|n| n.node_id == node_id)
     }
 
     /// What the node of this id is.
-    pub fn node_type(&self, node_id: u8) -> Option<NodeType> {
+    pub fn node_type(&self, node_id: NodeId) -> Option<NodeType> {
         self.nodes().find(|(id, _)| *id == node_id).map(|(_, node_type)| node_type)
     }
 
     /// All nodes: data nodes, management servers, API slots, each by id.
-    pub fn nodes(&self) -> impl Iterator<Item = (u8, NodeType)> + '_ {
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, NodeType)> + '_ {
         let data = self.data_nodes.iter().map(|n| (n.node_id, NodeType::DataNode));
         let mgm = self.mgm_nodes.iter().map(|n| (n.node_id, NodeType::MgmNode));
         let api = self.api_nodes.iter().map(|n| (n.node_id, NodeType::ApiNode));
@@ -343,7 +355,7 @@ impl ClusterConfig {
     }
 
     /// Node ids of every node group, groups by number, members by id. Nodes without a group are in none.
-    pub fn node_groups(&self) -> Vec<Vec<u8>> {
+    pub fn node_groups(&self) -> Vec<Vec<NodeId>> {
         let count = self
             .data_nodes
             .iter()
@@ -361,7 +373,7 @@ impl ClusterConfig {
     }
 
     /// Settings of the link between two nodes, given in any order.
-    pub fn tcp(&self, one: u8, other: u8) -> &TcpConfig {
+    pub fn tcp(&self, one: NodeId, other: NodeId) -> &TcpConfig {
         let (low, high) = (one.min(other), one.max(other));
         let own = self.tcp_links.iter().find(|l| l.node_id_1 == low && l.node_id_2 == high);
         own.map_or(&self.tcp_default, |l| &l.settings)

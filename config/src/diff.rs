@@ -5,6 +5,7 @@
 use crate::cluster::{ClusterConfig, NodeType};
 use crate::params::{self, Restart, Section};
 use serde::{Deserialize, Serialize};
+use signals::NodeId;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -24,8 +25,8 @@ pub enum ChangeKind {
 pub struct Change {
     /// What happened.
     pub kind: ChangeKind,
-    /// The node, or 0 for the cluster and its links.
-    pub node_id: u8,
+    /// The node, or node 0 for the cluster and its links.
+    pub node_id: NodeId,
     /// Section name: `ndbd`, `tcp`, ...
     pub section: String,
     /// Parameter; empty when a whole node or link came or went.
@@ -41,7 +42,7 @@ pub struct Change {
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}] ", self.section)?;
-        if self.node_id != 0 {
+        if self.node_id != CLUSTER {
             write!(f, "node {} ", self.node_id)?;
         }
         match self.kind {
@@ -53,8 +54,11 @@ impl fmt::Display for Change {
     }
 }
 
+/// Stands for the cluster and its links where a node is named.
+const CLUSTER: NodeId = NodeId(0);
+
 /// One comparable thing: which section and what its name is.
-type Key = (Section, u8, String);
+type Key = (Section, NodeId, String);
 type Parameters = Vec<(&'static str, String)>;
 
 /// Lists what changed from `old` to `new`, by section and node.
@@ -74,9 +78,9 @@ pub fn diff(old: &ClusterConfig, new: &ClusterConfig) -> Vec<Change> {
 
 fn parts(config: &ClusterConfig) -> BTreeMap<Key, Parameters> {
     let mut parts: BTreeMap<Key, Parameters> = BTreeMap::new();
-    parts.insert((Section::System, 0, "system".to_owned()), vec![("Name", config.name.clone())]);
-    parts.insert((Section::Tcp, 0, "tcp default".to_owned()), config.tcp_default.parameters());
-    let named = |id: u8, node_type: NodeType| format!("{} node {id}", node_type.section_name());
+    parts.insert((Section::System, CLUSTER, "system".to_owned()), vec![("Name", config.name.clone())]);
+    parts.insert((Section::Tcp, CLUSTER, "tcp default".to_owned()), config.tcp_default.parameters());
+    let named = |id: NodeId, node_type: NodeType| format!("{} node {id}", node_type.section_name());
     for n in &config.data_nodes {
         parts.insert((Section::DataNode, n.node_id, named(n.node_id, NodeType::DataNode)), n.parameters());
     }
@@ -88,7 +92,7 @@ fn parts(config: &ClusterConfig) -> BTreeMap<Key, Parameters> {
     }
     for link in &config.tcp_links {
         let name = format!("tcp {}-{}", link.node_id_1, link.node_id_2);
-        parts.insert((Section::Tcp, 0, name), link.settings.parameters());
+        parts.insert((Section::Tcp, CLUSTER, name), link.settings.parameters());
     }
     parts
 }

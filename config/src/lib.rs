@@ -25,6 +25,8 @@ mod ini;
 pub mod params;
 mod problem;
 mod resolve;
+#[cfg(test)]
+mod tests;
 pub mod threads;
 mod value;
 

@@ -17,6 +17,7 @@ use crate::problem::{ConfigErrors, Place, Problem, ProblemCode, Problems};
 use crate::threads::ThreadConfig;
 use crate::value::{Value, parse_value};
 use crate::{MAX_DATA_NODES, SERVER_PORT_BASE};
+use signals::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `NodeGroup` of a data node that is in none yet.
@@ -304,7 +305,7 @@ fn assign_node_groups(draft: &mut Draft, problems: &mut Problems) {
     let replicas_place = first.place_of("NoOfReplicas").clone();
     let in_groups =
         draft.data_nodes.iter().filter(|n| n.number("NodeGroup") != Some(NO_NODE_GROUP)).count() as u64;
-    if in_groups % replicas != 0 {
+    if !in_groups.is_multiple_of(replicas) {
         let message =
             format!("NoOfReplicas = {replicas} does not divide the number of data nodes, {in_groups}");
         problems.error(
@@ -325,20 +326,34 @@ fn assign_node_groups(draft: &mut Draft, problems: &mut Problems) {
         *sizes.entry(group).or_default() += 1;
         node.assign("NodeGroup", Value::Number(group));
     }
-    let groups = in_groups / replicas;
+    check_node_groups(draft, &sizes, in_groups / replicas, replicas, problems);
+}
+
+/// Reports groups that do not exist; only if all do, groups of the wrong size (one mistake is told once).
+fn check_node_groups(
+    draft: &Draft,
+    sizes: &BTreeMap<u64, u64>,
+    groups: u64,
+    replicas: u64,
+    problems: &mut Problems,
+) {
+    const HINT: &str = "leave NodeGroup out to have it assigned";
+    let all_exist = sizes.keys().all(|group| *group < groups);
     let mut reported = BTreeSet::new();
     for node in &draft.data_nodes {
         let Some(group) = node.number("NodeGroup").filter(|g| *g != NO_NODE_GROUP) else { continue };
         let size = sizes.get(&group).copied().unwrap_or(0);
-        let place = node.place_of("NodeGroup");
-        if group >= groups && reported.insert(group) {
-            let message = format!(
+        let message = if group >= groups {
+            format!(
                 "node group {group} does not exist; allowed is a number below {groups} (data nodes / NoOfReplicas)"
-            );
-            problems.error(place, ProblemCode::NodeGroup, message, "leave NodeGroup out to have it assigned");
-        } else if size != replicas && reported.insert(group) {
-            let message = format!("node group {group} has {size} data nodes but NoOfReplicas = {replicas}");
-            problems.error(place, ProblemCode::NodeGroup, message, "leave NodeGroup out to have it assigned");
+            )
+        } else if all_exist && size != replicas {
+            format!("node group {group} has {size} data nodes but NoOfReplicas = {replicas}")
+        } else {
+            continue;
+        };
+        if reported.insert(group) {
+            problems.error(node.place_of("NodeGroup"), ProblemCode::NodeGroup, message, HINT);
         }
     }
 }
@@ -355,7 +370,7 @@ fn complete_data_node(node: &mut Settings) {
 }
 
 fn build(draft: &Draft) -> ClusterConfig {
-    let id = |link: &Settings, end| u8::try_from(link.number(end).unwrap_or(0)).unwrap_or(0);
+    let id = |link: &Settings, end| NodeId(u8::try_from(link.number(end).unwrap_or(0)).unwrap_or(0));
     let link = |link: &Settings| {
         let (one, other) = (id(link, "NodeId1"), id(link, "NodeId2"));
         TcpLinkConfig {

@@ -4,6 +4,7 @@
 //! plane signals are plain little-endian integers on the wire.
 
 use bincode::{Decode, Encode};
+use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A node of the cluster: 1 to 255; data nodes 1 to 144 (NDB's ranges). 0 means "none".
@@ -18,6 +19,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     Default,
     Encode,
     Decode,
+    Serialize,
+    Deserialize,
     FromBytes,
     IntoBytes,
     KnownLayout,

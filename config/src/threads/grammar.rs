@@ -212,7 +212,7 @@ impl ThreadConfig {
             }
         }
         let (ldm, query) = (self.count(ThreadType::Ldm), self.count(ThreadType::Query));
-        if query > 0 && (ldm == 0 || query % ldm != 0 || query / ldm > 3) {
+        if query > 0 && (ldm == 0 || !query.is_multiple_of(ldm) || query / ldm > 3) {
             let column =
                 self.entries.iter().find(|e| e.thread_type == ThreadType::Query).map_or(0, |e| e.column);
             return fail(
