@@ -157,6 +157,11 @@ error_codes! {
     5005 MGM_UNREACHABLE NodeRecovery "No management server can be reached";
     5006 MGM_SYNTAX ApplicationError "Unknown or malformed management command";
     5007 MGM_REFUSED ApplicationError "The management server refused the command";
+    5008 MGM_INCOMPLETE ApplicationError "The cluster would be incomplete without that node";
+    5009 MGM_NO_ANSWER UnknownResult "The node did not answer in time";
+    5010 MGM_LINK_LOST UnknownResult "The management link was lost before the answer came";
+    5011 MGM_NOT_AVAILABLE FunctionNotImplemented "Not available yet";
+    5012 MGM_CONFIG ApplicationError "The configuration cannot be used";
 }
 
 impl ErrorCode {
