@@ -386,17 +386,15 @@ impl HashIndex {
         true
     }
 
-    /// Gives up to `max_pages` pages back and forgets all rows; true when none is left. For dropping a table in slices.
-    pub fn free_some(&mut self, max_pages: usize) -> bool {
+    /// Forgets all rows and gives up to `max_pages` pages back; tells how many. For dropping a table in slices.
+    pub fn free_some(&mut self, max_pages: usize) -> usize {
         self.buckets = 0;
         self.rows = 0;
-        if !self.main.free_some(max_pages) {
-            return false;
-        }
         self.overflow.with_room.clear();
         self.overflow.state.clear();
         self.overflow.used = 0;
-        self.overflow.pages.free_some(max_pages)
+        let freed = self.main.free_some(max_pages);
+        freed + self.overflow.pages.free_some(max_pages - freed)
     }
 
     /// Bucket number and tag of a mixed hash.

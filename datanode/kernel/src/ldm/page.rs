@@ -201,20 +201,20 @@ impl<P: PageKind> PageTable<P> {
         }
     }
 
-    /// Gives up to `max_pages` pages back, the highest numbers first; true when none is left.
-    pub fn free_some(&mut self, max_pages: usize) -> bool {
+    /// Gives up to `max_pages` pages back, the highest numbers first, and tells how many: fewer than asked for when
+    /// none is left. The table is on its way out and must not get pages again before that.
+    pub fn free_some(&mut self, max_pages: usize) -> usize {
         let mut freed = 0;
-        while let Some(last) = self.pages.pop() {
+        while freed < max_pages
+            && let Some(last) = self.pages.pop()
+        {
             if let Some(page) = last {
                 self.memory.free(page);
                 freed += 1;
-                if freed == max_pages {
-                    break;
-                }
             }
         }
         self.unused_numbers.clear();
-        self.pages.is_empty()
+        freed
     }
 
     /// One more than the highest page number ever handed out and not forgotten: the bound of a scan.
@@ -296,9 +296,7 @@ mod tests {
             table.add().unwrap();
         }
         table.remove(3);
-        assert!(!table.free_some(4));
-        assert_eq!(memory.used(), 2);
-        assert!(table.free_some(4));
-        assert_eq!(memory.used(), 0);
+        assert_eq!((table.free_some(4), memory.used()), (4, 2));
+        assert_eq!((table.free_some(4), memory.used()), (2, 0));
     }
 }
