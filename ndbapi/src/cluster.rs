@@ -1,0 +1,567 @@
+//! ClusterConnection: the asynchronous driver. Tasks of a tokio runtime share one session with the cluster.
+//!
+//! Tasks put their requests into the shared core under a short mutex, never held across an await, and wake the driver
+//! task; it writes what all of them have asked in the meantime with one system call per data node, reads the answers,
+//! and wakes the tasks they are for. So operations of concurrent tasks are batched without anybody asking for it.
+//!
+//! While no data node can be reached, calls wait up to [`ConnectOptions::wait`] and then fail with 4035; the driver
+//! goes on connecting for as long as the connection lives.
+
+use crate::NdbError;
+use crate::batch::Batch;
+use crate::connect::{ConnectOptions, Place};
+use crate::core::{CommitMode, Completion, Core, NOBODY, NodeStatus, Now};
+use crate::dictionary::Dictionary;
+use crate::net::{Links, Received, incarnation};
+use crate::transaction::{Results, Transaction};
+use signals::{ErrorCode, NodeId};
+use std::future::Future;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use tokio::io::Interest as FdInterest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{Notify, watch};
+use transporter::Wake;
+
+/// How often the core looks at the time.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A session with a cluster, shared by all who clone it; it ends with the last clone.
+#[derive(Clone)]
+pub struct ClusterConnection {
+    pub(crate) inner: Arc<Inner>,
+    end: Arc<EndOfDriver>,
+}
+
+pub(crate) struct Inner {
+    shared: Mutex<Shared>,
+    notify: Arc<Notify>,
+    started: Instant,
+    ready: watch::Receiver<bool>,
+    options: ConnectOptions,
+    place: Place,
+    next_link: AtomicU16,
+}
+
+pub(crate) struct Shared {
+    pub(crate) core: Core,
+    waiters: Vec<Waiter>,
+    free: Vec<u32>,
+    /// Waiters in use.
+    used: u32,
+}
+
+enum Waiter {
+    Free,
+    Waiting(Option<Waker>),
+    Done(Completion),
+    /// A scan's.
+    Subscribed(Arc<Notify>),
+    /// Whoever waited is gone.
+    Abandoned,
+}
+
+/// Stops the driver task when the last clone of the connection is dropped.
+struct EndOfDriver {
+    task: tokio::task::AbortHandle,
+}
+
+impl Drop for EndOfDriver {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl ClusterConnection {
+    /// Connects by connect string: `host:port` of a management server, or several separated by commas. Returns when a
+    /// data node accepts requests.
+    ///
+    /// # Errors
+    /// No management server or no data node can be reached within the time ([`ConnectOptions::wait`]), or there is no
+    /// free API node id.
+    pub async fn connect(connect_string: &str) -> Result<Self, NdbError> {
+        Self::connect_with(ConnectOptions::new(connect_string)).await
+    }
+
+    /// As [`Self::connect`], with all options.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub async fn connect_with(options: ConnectOptions) -> Result<Self, NdbError> {
+        let connection = Self::open(options)?;
+        connection.wait_ready().await?;
+        Ok(connection)
+    }
+
+    /// Starts connecting and returns at once; calls wait for the cluster as [`ConnectOptions::wait`] says. Must be
+    /// called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// The options name no cluster, or the process is out of descriptors.
+    pub fn open(options: ConnectOptions) -> Result<Self, NdbError> {
+        let Some(place) = options.place.clone() else {
+            let text = format!("no management server answers at {:?}", options.connect_string);
+            return Err(NdbError::with(ErrorCode::MGM_UNREACHABLE, text));
+        };
+        let wake = Wake::new().map_err(out_of_descriptors)?;
+        let links = Links::new(&place, options.link, options.connect_timeout, Arc::new(wake));
+        let core = Core::new(options.core_options(&place, options.link, incarnation() >> 16));
+        let (ready_sender, ready) = watch::channel(false);
+        let notify = Arc::new(Notify::new());
+        let inner = Arc::new(Inner {
+            shared: Mutex::new(Shared { core, waiters: Vec::new(), free: Vec::new(), used: 0 }),
+            notify: Arc::clone(&notify),
+            started: Instant::now(),
+            ready,
+            next_link: AtomicU16::new(options.link.wrapping_add(1)),
+            options,
+            place,
+        });
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
+            NdbError::with(ErrorCode::STATUS_ERROR, "a connection is opened inside a tokio runtime")
+        })?;
+        let driver = Driver::new(Arc::clone(&inner), links, ready_sender)?;
+        let task = runtime.spawn(driver.run()).abort_handle();
+        Ok(Self { inner, end: Arc::new(EndOfDriver { task }) })
+    }
+
+    /// Waits until a data node accepts requests.
+    ///
+    /// # Errors
+    /// 4035: none did within [`ConnectOptions::wait`].
+    pub async fn wait_ready(&self) -> Result<(), NdbError> {
+        let mut ready = self.inner.ready.clone();
+        if *ready.borrow() {
+            return Ok(());
+        }
+        let waited = tokio::time::timeout(self.inner.options.wait, ready.wait_for(|r| *r)).await;
+        match waited {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(self.unavailable()),
+        }
+    }
+
+    /// Waits until every data node of the configuration accepts requests.
+    ///
+    /// # Errors
+    /// 4035: `timeout` is over.
+    pub async fn wait_all_ready(&self, timeout: Duration) -> Result<(), NdbError> {
+        let deadline = Instant::now() + timeout;
+        while !self.lock().core.all_ready() {
+            if Instant::now() >= deadline {
+                return Err(self.unavailable());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+
+    fn unavailable(&self) -> NdbError {
+        let states: Vec<String> =
+            self.node_states().iter().map(|(n, s)| format!("node {n}: {s:?}")).collect();
+        NdbError::with(ErrorCode::CLUSTER_UNAVAILABLE, states.join(", "))
+    }
+
+    /// What is known about every data node.
+    #[must_use]
+    pub fn node_states(&self) -> Vec<(NodeId, NodeStatus)> {
+        self.lock().core.node_states().map(|(n, s)| (n, s.clone())).collect()
+    }
+
+    /// This API node's id.
+    #[must_use]
+    pub fn node_id(&self) -> NodeId {
+        self.inner.place.node
+    }
+
+    /// Begins a transaction. Nothing is sent before its first execute.
+    #[must_use]
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(self.clone())
+    }
+
+    /// The tables and databases of the cluster.
+    #[must_use]
+    pub fn dictionary(&self) -> Dictionary {
+        Dictionary::new(self.clone())
+    }
+
+    /// Executes a batch as a transaction of its own: committed reads go straight to the rows' nodes, everything else
+    /// is committed together.
+    ///
+    /// # Errors
+    /// The transaction was rolled back, or its outcome is unknown.
+    pub async fn execute(&self, batch: Box<Batch>) -> Result<Results, NdbError> {
+        let (batch, result) = self.run(None, batch, CommitMode::Commit).await;
+        result.map(|executed| Results::new(batch, executed))
+    }
+
+    /// A poll-driven session beside this one, with links of its own, for one thread.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn poll_session(&self) -> Result<crate::poll::Session, NdbError> {
+        let link = self.inner.next_link.fetch_add(1, Ordering::Relaxed);
+        crate::poll::Session::open_at(&self.inner.options, &self.inner.place, link)
+    }
+
+    /// Executes in an optional transaction and waits for the end; the batch comes back in any case.
+    pub(crate) async fn run(
+        &self,
+        trans: Option<crate::core::TransRef>,
+        batch: Box<Batch>,
+        mode: CommitMode,
+    ) -> (Box<Batch>, Result<crate::core::Executed, NdbError>) {
+        if trans.is_none()
+            && let Err(error) = self.wait_ready().await
+        {
+            return (batch, Err(error));
+        }
+        let wait = self.ask(|core, now, tag| core.execute(now, trans, batch, mode, tag));
+        match wait.await {
+            Completion::Executed { batch, result, .. } => (batch, result),
+            Completion::RolledBack { .. } | Completion::Dictionary { .. } | Completion::ScanReady { .. } => {
+                (Box::default(), Err(ErrorCode::STATUS_ERROR.into()))
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.inner.lock()
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.inner.now()
+    }
+
+    /// Puts something to the core, to be answered under a tag, and wakes the driver.
+    pub(crate) fn ask(&self, put: impl FnOnce(&mut Core, Now, u64)) -> Wait {
+        let now = self.now();
+        let mut locked = self.lock();
+        let tag = locked.new_waiter();
+        put(&mut locked.core, now, tag);
+        let wakers = locked.deliver();
+        drop(locked);
+        wake_all(wakers);
+        self.inner.notify.notify_one();
+        Wait { connection: self.clone(), tag: Some(tag) }
+    }
+
+    /// Puts something to the core that nobody waits for.
+    pub(crate) fn tell(&self, put: impl FnOnce(&mut Core, Now)) {
+        let now = self.now();
+        let mut locked = self.lock();
+        put(&mut locked.core, now);
+        let wakers = locked.deliver();
+        drop(locked);
+        wake_all(wakers);
+        self.inner.notify.notify_one();
+    }
+
+    /// A tag for news that may come any number of times: each notifies `notify`.
+    pub(crate) fn subscribe(&self, notify: Arc<Notify>) -> u64 {
+        let mut locked = self.lock();
+        let tag = locked.new_waiter();
+        locked.waiters[tag as usize] = Waiter::Subscribed(notify);
+        tag
+    }
+
+    pub(crate) fn unsubscribe(&self, tag: u64) {
+        self.lock().free_waiter(tag);
+    }
+
+    /// Whether two handles are of one connection.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.end, &other.end)
+    }
+}
+
+impl std::fmt::Debug for ClusterConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ClusterConnection(API node {})", self.inner.place.node)
+    }
+}
+
+pub(crate) fn out_of_descriptors(error: std::io::Error) -> NdbError {
+    NdbError::with(ErrorCode::MEMORY_ALLOCATION_API, error.to_string())
+}
+
+impl Inner {
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // A panic while the lock was held is a fault of ours; the state is values and goes on being usable.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Now {
+        Now(self.started.elapsed().as_nanos() as u64)
+    }
+}
+
+impl Shared {
+    fn new_waiter(&mut self) -> u64 {
+        self.used += 1;
+        match self.free.pop() {
+            Some(index) => {
+                self.waiters[index as usize] = Waiter::Waiting(None);
+                u64::from(index)
+            }
+            None => {
+                self.waiters.push(Waiter::Waiting(None));
+                self.waiters.len() as u64 - 1
+            }
+        }
+    }
+
+    fn free_waiter(&mut self, tag: u64) {
+        if let Some(waiter) = self.waiters.get_mut(tag as usize)
+            && !matches!(waiter, Waiter::Free)
+        {
+            *waiter = Waiter::Free;
+            self.free.push(tag as u32);
+            self.used -= 1;
+        }
+    }
+
+    /// Takes what has become of requests to those who wait; returns whom to wake once the lock is free.
+    fn deliver(&mut self) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        while let Some(completion) = self.core.next_completion() {
+            let tag = match &completion {
+                Completion::Executed { tag, .. }
+                | Completion::RolledBack { tag, .. }
+                | Completion::Dictionary { tag, .. }
+                | Completion::ScanReady { tag } => *tag,
+            };
+            debug_assert_ne!(tag, NOBODY);
+            match self.waiters.get_mut(tag as usize) {
+                Some(Waiter::Abandoned) => self.free_waiter(tag),
+                Some(waiter @ Waiter::Waiting(_)) => {
+                    if let Waiter::Waiting(Some(waker)) = std::mem::replace(waiter, Waiter::Done(completion))
+                    {
+                        wakers.push(waker);
+                    }
+                }
+                Some(Waiter::Subscribed(notify)) => notify.notify_one(),
+                Some(Waiter::Free | Waiter::Done(_)) | None => {}
+            }
+        }
+        wakers
+    }
+}
+
+fn wake_all(wakers: Vec<Waker>) {
+    for waker in wakers {
+        waker.wake();
+    }
+}
+
+/// Waits for one completion. Dropped before it came, the completion is thrown away when it does.
+pub(crate) struct Wait {
+    connection: ClusterConnection,
+    tag: Option<u64>,
+}
+
+impl Future for Wait {
+    type Output = Completion;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Completion> {
+        let Some(tag) = self.tag else { return Poll::Pending };
+        let connection = self.connection.clone();
+        let mut locked = connection.lock();
+        match locked.waiters.get_mut(tag as usize) {
+            Some(Waiter::Waiting(waker)) => {
+                if !waker.as_ref().is_some_and(|w| w.will_wake(cx.waker())) {
+                    *waker = Some(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+            Some(waiter @ Waiter::Done(_)) => {
+                let done = std::mem::replace(waiter, Waiter::Abandoned);
+                locked.free_waiter(tag);
+                self.tag = None;
+                match done {
+                    Waiter::Done(completion) => Poll::Ready(completion),
+                    _ => Poll::Pending,
+                }
+            }
+            Some(Waiter::Free | Waiter::Subscribed(_) | Waiter::Abandoned) | None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let Some(tag) = self.tag else { return };
+        let mut locked = self.connection.lock();
+        match locked.waiters.get_mut(tag as usize) {
+            Some(Waiter::Done(_)) => locked.free_waiter(tag),
+            Some(waiter @ Waiter::Waiting(_)) => *waiter = Waiter::Abandoned,
+            Some(Waiter::Free | Waiter::Subscribed(_) | Waiter::Abandoned) | None => {}
+        }
+    }
+}
+
+/// A TCP link as tokio's reactor knows it. The descriptor is a duplicate: it is taken out of the reactor by its own
+/// number, whatever became of the link's.
+struct LinkFd {
+    node: NodeId,
+    serial: u64,
+    fd: AsyncFd<OwnedFd>,
+    wants_write: bool,
+}
+
+/// Registers a descriptor with the reactor.
+// Deprecated for types that may give another descriptor later; the replacement is `unsafe` because of them. An
+// `OwnedFd` never does.
+#[allow(deprecated)]
+fn watch_fd(fd: OwnedFd, interest: FdInterest) -> std::io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(fd, interest)
+}
+
+/// The task that owns the links.
+struct Driver {
+    inner: Arc<Inner>,
+    links: Links,
+    ready: watch::Sender<bool>,
+    fds: Vec<LinkFd>,
+    wake: AsyncFd<OwnedFd>,
+    readable: Vec<NodeId>,
+}
+
+impl Driver {
+    fn new(inner: Arc<Inner>, links: Links, ready: watch::Sender<bool>) -> Result<Self, NdbError> {
+        let wake = links.wake().as_fd().try_clone_to_owned().map_err(out_of_descriptors)?;
+        let wake = watch_fd(wake, FdInterest::READABLE).map_err(out_of_descriptors)?;
+        Ok(Self { inner, links, ready, fds: Vec::new(), wake, readable: Vec::new() })
+    }
+
+    async fn run(mut self) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let notify = Arc::clone(&self.inner.notify);
+        loop {
+            let crowded = self.exchange();
+            let ticked = {
+                let mut notified = pin!(notify.notified());
+                let links = &mut self.links;
+                let (fds, wake, readable) = (&self.fds, &self.wake, &mut self.readable);
+                std::future::poll_fn(|cx| {
+                    let found = poll_links(cx, links, fds, wake, readable);
+                    let asked = notified.as_mut().poll(cx).is_ready();
+                    let ticked = tick.poll_tick(cx).is_ready();
+                    if found || asked || ticked { Poll::Ready(ticked) } else { Poll::Pending }
+                })
+                .await
+            };
+            self.links.disarm();
+            if crowded && self.readable.is_empty() {
+                // Several tasks are at it: let those that can run put their requests in, too.
+                tokio::task::yield_now().await;
+            }
+            self.receive(ticked).await;
+        }
+    }
+
+    /// Sends what was put in. Returns whether several tasks have requests under way.
+    fn exchange(&mut self) -> bool {
+        let mut locked = self.inner.lock();
+        self.links.collect(&mut locked.core);
+        let crowded = locked.used > 1;
+        drop(locked);
+        self.links.write();
+        self.follow_links();
+        crowded
+    }
+
+    async fn receive(&mut self, ticked: bool) {
+        while self.receive_once(ticked) == Received::More {
+            tokio::task::yield_now().await;
+        }
+        self.readable.clear();
+    }
+
+    fn receive_once(&mut self, ticked: bool) -> Received {
+        let mut locked = self.inner.lock();
+        let readable = &self.readable;
+        let found = self.links.receive(&mut locked.core, |node| readable.contains(&node));
+        if ticked {
+            self.links.tick(&mut locked.core);
+        } else {
+            self.links.reconnect(&mut locked.core);
+        }
+        let wakers = locked.deliver();
+        let is_ready = locked.core.is_ready();
+        drop(locked);
+        wake_all(wakers);
+        self.ready.send_if_modified(|r| std::mem::replace(r, is_ready) != is_ready);
+        found
+    }
+
+    /// Lets the reactor know links that are new, and forgets those that are gone.
+    fn follow_links(&mut self) {
+        let links = &self.links;
+        self.fds.retain(|fd| links.interests().any(|i| i.node == fd.node && i.serial == fd.serial));
+        for interest in self.links.interests() {
+            let known = self.fds.iter_mut().find(|fd| fd.node == interest.node);
+            if let Some(known) = known {
+                known.wants_write = interest.wants_write;
+                continue;
+            }
+            let registered = interest
+                .fd
+                .try_clone_to_owned()
+                .and_then(|fd| watch_fd(fd, FdInterest::READABLE | FdInterest::WRITABLE));
+            match registered {
+                Ok(fd) => self.fds.push(LinkFd {
+                    node: interest.node,
+                    serial: interest.serial,
+                    fd,
+                    wants_write: interest.wants_write,
+                }),
+                Err(error) => {
+                    tracing::error!("the link to node {} cannot be watched: {error}", interest.node)
+                }
+            }
+        }
+    }
+}
+
+/// Looks at all links; those that are readable are noted. Whether there is something to do.
+fn poll_links(
+    cx: &mut Context<'_>,
+    links: &mut Links,
+    fds: &[LinkFd],
+    wake: &AsyncFd<OwnedFd>,
+    readable: &mut Vec<NodeId>,
+) -> bool {
+    let mut found = false;
+    // Readiness is cleared before the link is read to its end, so that nothing that arrives meanwhile is missed.
+    for link in fds {
+        while let Poll::Ready(Ok(mut guard)) = link.fd.poll_read_ready(cx) {
+            guard.clear_ready();
+            found = true;
+            if !readable.contains(&link.node) {
+                readable.push(link.node);
+            }
+        }
+        while link.wants_write
+            && let Poll::Ready(Ok(mut guard)) = link.fd.poll_write_ready(cx)
+        {
+            guard.clear_ready();
+            found = true;
+        }
+    }
+    while let Poll::Ready(Ok(mut guard)) = wake.poll_read_ready(cx) {
+        guard.clear_ready();
+        links.wake().drain();
+        found = true;
+    }
+    found || !links.arm()
+}

@@ -1,0 +1,136 @@
+//! How to connect: where the cluster is, who we are there, and what to do while it is away.
+
+use crate::core::{CoreOptions, DataNode};
+use config::ClusterConfig;
+use signals::NodeId;
+use std::time::Duration;
+
+/// Where the data nodes are, and who we are.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// Hash of the cluster's name.
+    pub(crate) cluster: u32,
+    /// This API node.
+    pub(crate) node: NodeId,
+    /// The data nodes and their addresses.
+    pub(crate) data_nodes: Vec<(DataNode, String)>,
+    /// HeartbeatIntervalDbApi.
+    pub(crate) heartbeat_ms: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    pub(crate) place: Option<Place>,
+    pub(crate) connect_string: String,
+    pub(crate) link: u16,
+    pub(crate) neighbour: Option<NodeId>,
+    pub(crate) wait: Duration,
+    pub(crate) request_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) operations_max: Option<u32>,
+    pub(crate) transactions_max: Option<u32>,
+}
+
+impl ConnectOptions {
+    /// Connect by asking a management server: `host:port[,host:port...]`, with `nodeid=N` as an optional first item.
+    #[must_use]
+    pub fn new(connect_string: impl Into<String>) -> Self {
+        Self {
+            place: None,
+            connect_string: connect_string.into(),
+            link: 0,
+            neighbour: None,
+            wait: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
+            operations_max: None,
+            transactions_max: None,
+        }
+    }
+
+    /// Connect as API node `node` of a configuration that is already in hand, without a management server.
+    #[must_use]
+    pub fn direct(config: &ClusterConfig, node: NodeId) -> Self {
+        let mut options = Self::new(String::new());
+        options.place = Some(place(config, node));
+        options
+    }
+
+    /// The number of the first link (each session of a process has its own). 0 by default.
+    #[must_use]
+    pub fn link(mut self, link: u16) -> Self {
+        self.link = link;
+        self
+    }
+
+    /// The data node that committed reads should prefer (`ndb_data_node_neighbour`); else those on this host.
+    #[must_use]
+    pub fn neighbour(mut self, node: NodeId) -> Self {
+        self.neighbour = Some(node);
+        self
+    }
+
+    /// How long calls wait for a cluster that is away before they fail with 4035; zero fails them at once.
+    #[must_use]
+    pub fn wait(mut self, wait: Duration) -> Self {
+        self.wait = wait;
+        self
+    }
+
+    /// How long an answer may take.
+    #[must_use]
+    pub fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
+        self
+    }
+
+    /// How long connecting may take, to the management server and to a data node.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Most operations and transactions in flight in one session.
+    #[must_use]
+    pub fn limits(mut self, operations: u32, transactions: u32) -> Self {
+        self.operations_max = Some(operations);
+        self.transactions_max = Some(transactions);
+        self
+    }
+
+    pub(crate) fn core_options(&self, place: &Place, link: u16, first_transaction: u64) -> CoreOptions {
+        let nodes = place.data_nodes.iter().map(|(node, _)| match self.neighbour {
+            Some(neighbour) => DataNode { id: node.id, near: node.id == neighbour },
+            None => *node,
+        });
+        let mut core = CoreOptions::new(place.node, link, nodes.collect());
+        core.request_timeout_ms = self.request_timeout.as_millis() as u64;
+        core.heartbeat_ms = place.heartbeat_ms;
+        core.first_transaction = first_transaction;
+        core.operations_max = self.operations_max.unwrap_or(core.operations_max);
+        core.transactions_max = self.transactions_max.unwrap_or(core.transactions_max);
+        core
+    }
+}
+
+/// What a client needs of a configuration.
+pub(crate) fn place(config: &ClusterConfig, node: NodeId) -> Place {
+    let own_host = config.api_node(node).and_then(|n| n.host_name.clone()).unwrap_or_default();
+    let data_nodes = config.data_nodes.iter().map(|n| {
+        let near = is_loopback(&n.host_name) || n.host_name.eq_ignore_ascii_case(&own_host);
+        (DataNode { id: n.node_id, near }, n.address())
+    });
+    Place {
+        cluster: transporter::cluster_hash(&config.name),
+        node,
+        data_nodes: data_nodes.collect(),
+        heartbeat_ms: config.data_nodes.first().map_or(1_500, |n| n.heartbeat_interval_db_api_ms).max(100),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
