@@ -28,6 +28,7 @@ pub mod frame_reader;
 pub mod handshake;
 pub mod inproc;
 pub mod link;
+pub mod mgm_link;
 pub mod send_queue;
 pub mod tcp;
 pub mod wake;
