@@ -277,6 +277,15 @@ impl LinkWriter {
         matches!(self.0, WriteHalf::InProcess(_))
     }
 
+    /// The socket to watch for room; in-process links have none.
+    #[must_use]
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0 {
+            WriteHalf::Tcp(stream) => Some(stream.as_fd()),
+            WriteHalf::InProcess(_) => None,
+        }
+    }
+
     /// In-process links only: whether there is room; TCP links say `false`: ask the descriptor.
     #[must_use]
     pub fn has_room(&self) -> bool {

@@ -255,6 +255,13 @@ impl Outbox {
         self.buffers.get(route.0 as usize).map_or(0, Vec::len)
     }
 
+    /// Bytes waiting on all routes, so that the owner can ship in the middle of a long turn.
+    #[inline]
+    #[must_use]
+    pub fn pending_total(&self) -> usize {
+        self.dirty.iter().map(|route| self.buffers[route.0 as usize].len()).sum()
+    }
+
     /// Takes the events logged so far.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
