@@ -87,12 +87,17 @@ pub enum DictQuery {
     },
     /// One table by id.
     TableById(TableId),
-    /// All databases.
-    Databases,
-    /// Names, ids and versions of a database's tables.
+    /// Databases in the byte order of their names, one page.
+    Databases {
+        /// Only names after this one; empty for the first page.
+        after: String,
+    },
+    /// Names, ids and versions of a database's tables in the byte order of their names, one page.
     Tables {
         /// Database.
         database: String,
+        /// Only names after this one; empty for the first page.
+        after: String,
     },
 }
 
@@ -101,12 +106,31 @@ pub enum DictQuery {
 pub enum DictAnswer {
     /// A table.
     Table(Box<TableInfo>),
-    /// Databases.
-    Databases(Vec<DatabaseInfo>),
-    /// Tables: name, id, version.
-    Tables(Vec<(String, TableId, SchemaVersion)>),
-    /// A change was made; for tables, the id and version given.
+    /// A page of databases.
+    Databases {
+        /// The databases.
+        databases: Vec<DatabaseInfo>,
+        /// Whether there are others after the last of this page.
+        more: bool,
+    },
+    /// A page of tables.
+    Tables {
+        /// Name, id, version.
+        tables: Vec<(String, TableId, SchemaVersion)>,
+        /// Whether there are others after the last of this page.
+        more: bool,
+    },
+    /// A change was made on every node; for tables, the id and version given (a truncated table gets a new id).
     Changed(Option<(TableId, SchemaVersion)>),
+}
+
+/// What a [`ControlSignal::StopReq`] stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Encode, Decode)]
+pub enum StopScope {
+    /// The node asked alone.
+    Node,
+    /// All data nodes.
+    Cluster,
 }
 
 /// Every control plane signal.
@@ -150,19 +174,23 @@ pub enum ControlSignal {
     ApiRegConf(ApiRegConf),
 
     // --- dict and its node's TCs and LDMs ----------------------------------------------------------------------
-    /// Dict to TC and LDM: take a table into use. Answered by [`ControlSignal::TableConf`].
+    // Every REQ here is answered exactly once, with TableConf or TableRef; dict has at most one open per table and
+    // instance.
+    /// Dict to TC and LDM: take a table into use. A refusal leaves nothing of the table behind.
     AddTableReq(Box<TableInfo>),
     /// Dict to TC and LDM: refuse new operations on the table (1226), answer when none is left.
     PrepDropTableReq {
         /// Which.
         table: TableId,
     },
-    /// Dict to TC and LDM: the drop did not come about, accept operations again.
+    /// Dict to TC and LDM: the drop did not come about, accept operations again. No answer of its own, but a
+    /// [`ControlSignal::PrepDropTableReq`] still unanswered is answered now, with TableRef 787.
     CancelDropTableOrd {
         /// Which.
         table: TableId,
     },
-    /// Dict to TC and LDM: forget the table and free its memory.
+    /// Dict to TC and LDM: forget the table and free its memory; operations left on it (there are none after
+    /// [`ControlSignal::PrepDropTableReq`]) end with 283. A table that is not known counts as dropped.
     DropTableReq {
         /// Which.
         table: TableId,
@@ -181,21 +209,22 @@ pub enum ControlSignal {
     },
 
     // --- news for every block ----------------------------------------------------------------------------------
-    /// Runtime to Qmgr: a link to a data node is up.
+    /// Runtime to Qmgr: a link to a data node is up. The route to it is set before this is sent.
     ConnectRep {
         /// The peer.
         node: NodeId,
         /// Its incarnation.
         incarnation: u64,
     },
-    /// Runtime to Qmgr: a link to a data node is gone, and why.
+    /// Runtime to Qmgr: a link to a data node is gone, and why. Nothing that came over it is delivered afterwards.
     DisconnectRep {
         /// The peer.
         node: NodeId,
         /// For the log.
         reason: String,
     },
-    /// Runtime to Qmgr, TC and LDM: a client session's link is gone; end what it had.
+    /// Runtime to Qmgr, and Qmgr to dict and to every TC and LDM of its node: a client session's link is gone; end
+    /// what it had.
     ApiFailReq {
         /// The session.
         client: BlockRef,
@@ -205,10 +234,40 @@ pub enum ControlSignal {
         /// The session.
         client: BlockRef,
     },
-    /// Qmgr to every block: accept clients' requests from now on (`true`), or refuse them.
+    /// Ndbcntr to dict and to every TC and LDM: accept clients' requests from now on (`true`), or refuse them
+    /// (4902 before the first `true`, 281 after a `false`). Signals of other data nodes are not meant: a peer may
+    /// be started a moment earlier.
     StartPermOrd {
         /// Whether the node is started.
         started: bool,
+    },
+    /// Dbdih to every TC and LDM of its node: commits belong to this epoch from now on.
+    EpochOrd {
+        /// The epoch; never smaller than the one before.
+        epoch: Epoch,
+    },
+
+    // --- management server, or the runtime on its behalf, and cmvmi ---------------------------------------------
+    /// To cmvmi: stop. Answered to the sender.
+    StopReq {
+        /// The asker's number of the request.
+        request: u32,
+        /// What to stop.
+        scope: StopScope,
+        /// Stop although it ends the cluster's service (`-f`, `-a`).
+        force: bool,
+    },
+    /// Cmvmi: the stop has begun and will end with [`StopScope`]'s processes gone.
+    StopConf {
+        /// The asker's number of the request.
+        request: u32,
+    },
+    /// Cmvmi: not stopped.
+    StopRef {
+        /// The asker's number of the request.
+        request: u32,
+        /// Why.
+        refusal: Refusal,
     },
 
     // --- blocks of the main role, between data nodes: see the blocks' own files ------------------------------

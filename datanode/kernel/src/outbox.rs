@@ -49,7 +49,7 @@ pub struct Event {
 /// What a block wants the runtime to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// End the process; `error` tells a stop from a failure.
+    /// End the process, after what is in the outbox was shipped; `error` tells a stop from a failure.
     Shutdown {
         /// Why, for the log and the operator.
         reason: String,
@@ -63,7 +63,14 @@ pub enum Effect {
         /// For the log.
         reason: String,
     },
-    /// The node's state changed; report it to the management server.
+    /// Close a client session's link.
+    DisconnectClient {
+        /// The session.
+        client: BlockRef,
+        /// For the log.
+        reason: String,
+    },
+    /// The node's state changed ([`crate::mainrole::MainRole::status`]); report it to the management server.
     StateChanged,
 }
 

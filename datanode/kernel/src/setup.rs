@@ -33,6 +33,10 @@ pub struct NodeSetup {
     pub heartbeat_db_ms: u64,
     /// HeartbeatIntervalDbApi.
     pub heartbeat_api_ms: u64,
+    /// TimeBetweenEpochs.
+    pub epoch_ms: u64,
+    /// TimeBetweenGlobalCheckpoints.
+    pub gcp_ms: u64,
 }
 
 impl NodeSetup {

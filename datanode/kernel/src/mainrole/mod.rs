@@ -1,10 +1,13 @@
 //! The main role: the blocks a node has one of - cmvmi, qmgr, ndbcntr, dbdict, dbdih.
 
+pub mod status;
+
 use crate::Now;
 use crate::outbox::Outbox;
 use crate::setup::NodeSetup;
 use signals::control::ControlSignal;
 use signals::{BlockNumber, FrameHeader};
+pub use status::{NodeStatus, StartPhase};
 
 /// The blocks of the main role.
 pub struct MainRole {}
@@ -30,4 +33,17 @@ impl MainRole {
 
     /// Lets the blocks look at the time.
     pub fn tick(&mut self, _now: Now, _out: &mut Outbox) {}
+
+    /// What the node says about itself.
+    #[must_use]
+    pub fn status(&self) -> NodeStatus {
+        NodeStatus {
+            phase: StartPhase::Connecting,
+            text: "connecting".into(),
+            president: None,
+            group: None,
+            connected: Vec::new(),
+            generation: 0,
+        }
+    }
 }
