@@ -74,9 +74,18 @@ impl Dictionary {
     /// # Errors
     /// The cluster is away.
     pub async fn databases(&self) -> Result<Vec<DatabaseInfo>, NdbError> {
-        match self.ask(DictRequest::Query(DictQuery::Databases)).await? {
-            DictReply::Databases(list) => Ok(list),
-            _ => Err(ErrorCode::MALFORMED_MESSAGE.into()),
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let query = DictQuery::Databases { after };
+            let DictReply::Databases(page) = self.ask(DictRequest::Query(query)).await? else {
+                return Err(ErrorCode::MALFORMED_MESSAGE.into());
+            };
+            // A page that is empty or does not move on would be asked for again and again.
+            after = page.items.last().map(|d: &DatabaseInfo| d.name.clone()).unwrap_or_default();
+            all.extend(page.items);
+            if !page.more || after.is_empty() {
+                return Ok(all);
+            }
         }
     }
 
@@ -85,9 +94,17 @@ impl Dictionary {
     /// # Errors
     /// 4718: there is no such database.
     pub async fn tables(&self, database: &str) -> Result<Vec<(String, TableId, SchemaVersion)>, NdbError> {
-        match self.ask(DictRequest::Query(DictQuery::Tables { database: database.into() })).await? {
-            DictReply::Tables(list) => Ok(list),
-            _ => Err(ErrorCode::MALFORMED_MESSAGE.into()),
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let query = DictQuery::Tables { database: database.into(), after };
+            let DictReply::Tables(page) = self.ask(DictRequest::Query(query)).await? else {
+                return Err(ErrorCode::MALFORMED_MESSAGE.into());
+            };
+            after = page.items.last().map(|t| t.0.clone()).unwrap_or_default();
+            all.extend(page.items);
+            if !page.more || after.is_empty() {
+                return Ok(all);
+            }
         }
     }
 

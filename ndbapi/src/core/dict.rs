@@ -33,15 +33,24 @@ pub enum DictRequest {
     Change(SchemaChange),
 }
 
+/// A page of a listing, in the byte order of the names.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// What is on it.
+    pub items: Vec<T>,
+    /// Whether there is more after the last of them.
+    pub more: bool,
+}
+
 /// The dictionary's answer.
 #[derive(Clone, Debug)]
 pub enum DictReply {
     /// A table; it is in the cache now.
     Table(TableHandle),
-    /// All databases.
-    Databases(Vec<DatabaseInfo>),
-    /// A database's tables.
-    Tables(Vec<(String, TableId, SchemaVersion)>),
+    /// A page of the databases.
+    Databases(Page<DatabaseInfo>),
+    /// A page of a database's tables.
+    Tables(Page<(String, TableId, SchemaVersion)>),
     /// A change was made; for tables, the id and version given.
     Changed(Option<(TableId, SchemaVersion)>),
 }
@@ -130,16 +139,17 @@ impl Core {
                             && info.def.name.eq_ignore_ascii_case(name)
                     }
                     DictQuery::TableById(id) => info.def.id == *id,
-                    DictQuery::Databases | DictQuery::Tables { .. } => false,
+                    DictQuery::Databases { .. } | DictQuery::Tables { .. } => false,
                 };
                 let table = Table::new(*info).ok().filter(|_| fits);
                 table.map(|table| DictReply::Table(self.remember(Arc::new(table))))
             }
-            (DictAnswer::Databases(list), DictRequest::Query(DictQuery::Databases)) => {
-                Some(DictReply::Databases(list))
-            }
-            (DictAnswer::Tables(list), DictRequest::Query(DictQuery::Tables { .. })) => {
-                Some(DictReply::Tables(list))
+            (
+                DictAnswer::Databases { databases: items, more },
+                DictRequest::Query(DictQuery::Databases { .. }),
+            ) => Some(DictReply::Databases(Page { items, more })),
+            (DictAnswer::Tables { tables: items, more }, DictRequest::Query(DictQuery::Tables { .. })) => {
+                Some(DictReply::Tables(Page { items, more }))
             }
             (DictAnswer::Changed(what), DictRequest::Change(change)) => {
                 let change = change.clone();

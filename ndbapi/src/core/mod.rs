@@ -38,7 +38,7 @@ mod scan;
 mod slots;
 mod trans;
 
-pub use dict::{DictReply, DictRequest};
+pub use dict::{DictReply, DictRequest, Page};
 pub use execute::CommitMode;
 pub use node::{DataNode, NodeStatus};
 pub use scan::{RowBatch, ScanRef, ScanSpec, ScanTake};
