@@ -304,6 +304,11 @@ pub(crate) fn nearest_of<T>(written: &str, names: impl Iterator<Item = (&'static
         .map(|(_, item)| item)
 }
 
+/// Is a written name so near to a known one that it may be meant?
+pub fn is_near(written: &str, name: &'static str) -> bool {
+    nearest_of(written, std::iter::once((name, ()))).is_some()
+}
+
 /// Levenshtein's distance.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();

@@ -1,0 +1,1 @@
+//! Stories of an in-process server with fake nodes.
