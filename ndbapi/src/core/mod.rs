@@ -36,6 +36,8 @@ mod node;
 mod receive;
 mod scan;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod trans;
 
 pub use dict::{DictReply, DictRequest, Page};
