@@ -26,6 +26,7 @@ use tokio::io::Interest as FdInterest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 use transporter::Wake;
+use transporter::mgm_link::{MgmError, NodeLink};
 
 /// How often the core looks at the time.
 const TICK: Duration = Duration::from_millis(50);
@@ -45,6 +46,8 @@ pub(crate) struct Inner {
     options: ConnectOptions,
     place: Place,
     next_link: AtomicU16,
+    /// Keeps the node id ours.
+    mgm: Option<NodeLink>,
 }
 
 pub(crate) struct Shared {
@@ -92,21 +95,36 @@ impl ClusterConnection {
     /// # Errors
     /// As [`Self::connect`].
     pub async fn connect_with(options: ConnectOptions) -> Result<Self, NdbError> {
-        let connection = Self::open(options)?;
+        let connection = Self::open(options).await?;
         connection.wait_ready().await?;
         Ok(connection)
     }
 
-    /// Starts connecting and returns at once; calls wait for the cluster as [`ConnectOptions::wait`] says. Must be
-    /// called inside a tokio runtime.
+    /// Joins the cluster at its management server and returns without waiting for data nodes; calls wait for them as
+    /// [`ConnectOptions::wait`] says. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// The options name no cluster, or the process is out of descriptors.
-    pub fn open(options: ConnectOptions) -> Result<Self, NdbError> {
-        let Some(place) = options.place.clone() else {
-            let text = format!("no management server answers at {:?}", options.connect_string);
-            return Err(NdbError::with(ErrorCode::MGM_UNREACHABLE, text));
+    /// No management server can be reached within the time, or there is no free API node id.
+    pub async fn open(options: ConnectOptions) -> Result<Self, NdbError> {
+        if let Some(place) = options.place.clone() {
+            return Self::open_at(options, place, None);
+        }
+        let deadline = Instant::now() + options.wait;
+        let joined = loop {
+            match NodeLink::join(options.node_options()).await {
+                Err(error) if error.is_link_trouble() && Instant::now() < deadline => {
+                    tracing::debug!("management server: {error}; trying again");
+                    tokio::time::sleep(TICK).await;
+                }
+                other => break other,
+            }
         };
+        let link = joined.map_err(mgm_error)?;
+        let place = crate::connect::place(&link.handle().config(), link.handle().node_id());
+        Self::open_at(options, place, Some(link))
+    }
+
+    fn open_at(options: ConnectOptions, place: Place, mgm: Option<NodeLink>) -> Result<Self, NdbError> {
         let wake = Wake::new().map_err(out_of_descriptors)?;
         let links = Links::new(&place, options.link, options.connect_timeout, Arc::new(wake));
         let core = Core::new(options.core_options(&place, options.link, incarnation() >> 16));
@@ -120,6 +138,7 @@ impl ClusterConnection {
             next_link: AtomicU16::new(options.link.wrapping_add(1)),
             options,
             place,
+            mgm,
         });
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             NdbError::with(ErrorCode::STATUS_ERROR, "a connection is opened inside a tokio runtime")
@@ -176,6 +195,12 @@ impl ClusterConnection {
     #[must_use]
     pub fn node_id(&self) -> NodeId {
         self.inner.place.node
+    }
+
+    /// The newest configuration, if a management server gave it.
+    #[must_use]
+    pub fn config(&self) -> Option<Arc<config::ClusterConfig>> {
+        self.inner.mgm.as_ref().map(|link| link.handle().config())
     }
 
     /// Begins a transaction. Nothing is sent before its first execute.
@@ -286,6 +311,10 @@ impl std::fmt::Debug for ClusterConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "ClusterConnection(API node {})", self.inner.place.node)
     }
+}
+
+pub(crate) fn mgm_error(error: MgmError) -> NdbError {
+    NdbError::with(error.code, error.detail)
 }
 
 pub(crate) fn out_of_descriptors(error: std::io::Error) -> NdbError {

@@ -3,7 +3,9 @@
 use crate::core::{CoreOptions, DataNode};
 use config::ClusterConfig;
 use signals::NodeId;
+use signals::mgm::NodeKind;
 use std::time::Duration;
+use transporter::mgm_link::NodeOptions;
 
 /// Where the data nodes are, and who we are.
 #[derive(Clone, Debug)]
@@ -23,6 +25,7 @@ pub(crate) struct Place {
 pub struct ConnectOptions {
     pub(crate) place: Option<Place>,
     pub(crate) connect_string: String,
+    pub(crate) program: String,
     pub(crate) link: u16,
     pub(crate) neighbour: Option<NodeId>,
     pub(crate) wait: Duration,
@@ -39,6 +42,7 @@ impl ConnectOptions {
         Self {
             place: None,
             connect_string: connect_string.into(),
+            program: "ndbapi".into(),
             link: 0,
             neighbour: None,
             wait: Duration::from_secs(10),
@@ -55,6 +59,13 @@ impl ConnectOptions {
         let mut options = Self::new(String::new());
         options.place = Some(place(config, node));
         options
+    }
+
+    /// What the program calls itself, for the cluster log.
+    #[must_use]
+    pub fn program(mut self, name: impl Into<String>) -> Self {
+        self.program = name.into();
+        self
     }
 
     /// The number of the first link (each session of a process has its own). 0 by default.
@@ -98,6 +109,17 @@ impl ConnectOptions {
         self.operations_max = Some(operations);
         self.transactions_max = Some(transactions);
         self
+    }
+
+    /// How we join at the management server.
+    pub(crate) fn node_options(&self) -> NodeOptions {
+        NodeOptions {
+            connect_string: self.connect_string.clone(),
+            kind: NodeKind::ApiNode,
+            wanted: None,
+            program: self.program.clone(),
+            wait_for_server: false,
+        }
     }
 
     pub(crate) fn core_options(&self, place: &Place, link: u16, first_transaction: u64) -> CoreOptions {

@@ -18,8 +18,10 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use signals::control::{DictQuery, SchemaChange};
 use signals::{ErrorCode, NodeId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use transporter::Wake;
+use transporter::mgm_link::BlockingNodeLink;
 
 /// How often the core looks at the time.
 const TICK: Duration = Duration::from_millis(50);
@@ -42,19 +44,62 @@ pub struct Session {
     more: bool,
 }
 
-impl Session {
-    /// Opens a session in a configuration that is in hand ([`ConnectOptions::direct`]) and starts connecting.
+/// A process's membership of a cluster: an API node id, under which any number of sessions can be opened.
+pub struct Cluster {
+    options: ConnectOptions,
+    place: Place,
+    next_link: AtomicU16,
+    /// Keeps the node id ours.
+    _mgm: Option<BlockingNodeLink>,
+}
+
+impl Cluster {
+    /// Joins the cluster at its management server, or in a configuration that is in hand
+    /// ([`ConnectOptions::direct`]). Waits for a management server up to [`ConnectOptions::wait`].
     ///
     /// # Errors
-    /// The options name no data nodes, or the process is out of descriptors.
-    pub fn open(options: &ConnectOptions) -> Result<Self, NdbError> {
-        let Some(place) = &options.place else {
-            let text = "a poll-driven session is opened directly, or beside a ClusterConnection";
-            return Err(NdbError::with(ErrorCode::STATUS_ERROR, text));
+    /// No management server can be reached, or there is no free API node id.
+    pub fn join(options: ConnectOptions) -> Result<Self, NdbError> {
+        let (place, mgm) = match options.place.clone() {
+            Some(place) => (place, None),
+            None => {
+                let link = Self::join_by_mgm(&options)?;
+                (crate::connect::place(&link.handle().config(), link.handle().node_id()), Some(link))
+            }
         };
-        Self::open_at(options, place, options.link)
+        let next_link = AtomicU16::new(options.link);
+        Ok(Self { options, place, next_link, _mgm: mgm })
     }
 
+    fn join_by_mgm(options: &ConnectOptions) -> Result<BlockingNodeLink, NdbError> {
+        let deadline = Instant::now() + options.wait;
+        loop {
+            match BlockingNodeLink::join(options.node_options()) {
+                Err(error) if error.is_link_trouble() && Instant::now() < deadline => {
+                    std::thread::sleep(TICK)
+                }
+                other => return other.map_err(crate::cluster::mgm_error),
+            }
+        }
+    }
+
+    /// This API node's id.
+    #[must_use]
+    pub fn node_id(&self) -> NodeId {
+        self.place.node
+    }
+
+    /// A session with links of its own; it starts connecting at once.
+    ///
+    /// # Errors
+    /// The process is out of descriptors.
+    pub fn session(&self) -> Result<Session, NdbError> {
+        let link = self.next_link.fetch_add(1, Ordering::Relaxed);
+        Session::open_at(&self.options, &self.place, link)
+    }
+}
+
+impl Session {
     pub(crate) fn open_at(options: &ConnectOptions, place: &Place, link: u16) -> Result<Self, NdbError> {
         let wake = Arc::new(Wake::new().map_err(crate::cluster::out_of_descriptors)?);
         let links = Links::new(place, link, options.connect_timeout, Arc::clone(&wake));
