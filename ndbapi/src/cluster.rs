@@ -125,7 +125,7 @@ impl ClusterConnection {
     }
 
     fn open_at(options: ConnectOptions, place: Place, mgm: Option<NodeLink>) -> Result<Self, NdbError> {
-        let wake = Wake::new().map_err(out_of_descriptors)?;
+        let wake = Wake::new().map_err(|e| out_of_descriptors(&e))?;
         let links = Links::new(&place, options.link, options.connect_timeout, Arc::new(wake));
         let core = Core::new(options.core_options(&place, options.link, incarnation() >> 16));
         let (ready_sender, ready) = watch::channel(false);
@@ -317,7 +317,7 @@ pub(crate) fn mgm_error(error: MgmError) -> NdbError {
     NdbError::with(error.code, error.detail)
 }
 
-pub(crate) fn out_of_descriptors(error: std::io::Error) -> NdbError {
+pub(crate) fn out_of_descriptors(error: &std::io::Error) -> NdbError {
     NdbError::with(ErrorCode::MEMORY_ALLOCATION_API, error.to_string())
 }
 
@@ -466,8 +466,8 @@ struct Driver {
 
 impl Driver {
     fn new(inner: Arc<Inner>, links: Links, ready: watch::Sender<bool>) -> Result<Self, NdbError> {
-        let wake = links.wake().as_fd().try_clone_to_owned().map_err(out_of_descriptors)?;
-        let wake = watch_fd(wake, FdInterest::READABLE).map_err(out_of_descriptors)?;
+        let wake = links.wake().as_fd().try_clone_to_owned().map_err(|e| out_of_descriptors(&e))?;
+        let wake = watch_fd(wake, FdInterest::READABLE).map_err(|e| out_of_descriptors(&e))?;
         Ok(Self { inner, links, ready, fds: Vec::new(), wake, readable: Vec::new() })
     }
 
@@ -555,7 +555,7 @@ impl Driver {
                     wants_write: interest.wants_write,
                 }),
                 Err(error) => {
-                    tracing::error!("the link to node {} cannot be watched: {error}", interest.node)
+                    tracing::error!("the link to node {} cannot be watched: {error}", interest.node);
                 }
             }
         }

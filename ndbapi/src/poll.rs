@@ -76,7 +76,7 @@ impl Cluster {
         loop {
             match BlockingNodeLink::join(options.node_options()) {
                 Err(error) if error.is_link_trouble() && Instant::now() < deadline => {
-                    std::thread::sleep(TICK)
+                    std::thread::sleep(TICK);
                 }
                 other => return other.map_err(crate::cluster::mgm_error),
             }
@@ -101,7 +101,7 @@ impl Cluster {
 
 impl Session {
     pub(crate) fn open_at(options: &ConnectOptions, place: &Place, link: u16) -> Result<Self, NdbError> {
-        let wake = Arc::new(Wake::new().map_err(crate::cluster::out_of_descriptors)?);
+        let wake = Arc::new(Wake::new().map_err(|e| crate::cluster::out_of_descriptors(&e))?);
         let links = Links::new(place, link, options.connect_timeout, Arc::clone(&wake));
         let core = Core::new(options.core_options(place, link, incarnation() >> 16));
         let mut session = Self {

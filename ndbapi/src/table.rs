@@ -41,7 +41,7 @@ pub struct Table {
 }
 
 /// A way to name a column: by its number (fast) or its name.
-pub trait Column {
+pub trait Column: Copy {
     /// The column's number in `table`.
     ///
     /// # Errors

@@ -80,6 +80,7 @@ impl Script {
         self.control(node, BlockNumber::Qmgr, ControlSignal::ApiRegConf(conf))
     }
 
+    #[allow(clippy::needless_pass_by_value)]
     pub(super) fn control(
         &mut self,
         node: NodeId,
