@@ -15,7 +15,7 @@ use std::time::Duration;
 use transporter::acceptor::Identity;
 use transporter::{Acceptor, Admission, FrameReader, Link, ReadOutcome, SendQueue, SocketOptions};
 
-pub struct StandIn {
+pub(crate) struct StandIn {
     port: u16,
     stop: Arc<AtomicBool>,
     drop_clients: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ struct Client {
 type Rows = BTreeMap<u32, Vec<u8>>;
 
 impl StandIn {
-    pub fn start(in_process: bool) -> Self {
+    pub(crate) fn start(in_process: bool) -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let cluster = transporter::cluster_hash(&format!("stand-in-{port}"));
         let identity = Identity { cluster, node: NodeId(1), incarnation: 7 };
@@ -86,11 +86,11 @@ impl StandIn {
         Self { port, stop, drop_clients, thread: Some(thread) }
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    pub fn drop_clients(&self) {
+    pub(crate) fn drop_clients(&self) {
         self.drop_clients.store(true, Ordering::Relaxed);
     }
 }

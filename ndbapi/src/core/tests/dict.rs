@@ -63,7 +63,7 @@ fn answers_that_are_no_table_are_refused() {
     for bad in [
         DictAnswer::Table(Box::new(broken)),
         DictAnswer::Table(Box::new(other)),
-        DictAnswer::Databases(vec![]),
+        DictAnswer::Databases { databases: vec![], more: false },
         DictAnswer::Changed(None),
     ] {
         let mut script = Script::new();
