@@ -19,6 +19,7 @@
 
 pub mod connect;
 pub mod core;
+pub mod daemon;
 pub mod directory;
 pub mod jobs;
 pub mod link_out;

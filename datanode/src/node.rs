@@ -19,6 +19,7 @@ use kernel::mainrole::{MainRole, NodeStatus};
 use kernel::{BlockSet, Event, NodeSetup, Outbox};
 use rustix::event::epoll;
 use signals::control::{ControlSignal, StopScope};
+use signals::mgm::MemoryUsage;
 use signals::{BlockNumber, NodeId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -364,6 +365,12 @@ impl Node {
     #[must_use]
     pub fn status(&self) -> Option<NodeStatus> {
         self.directory.status()
+    }
+
+    /// Its row memory.
+    #[must_use]
+    pub fn memory(&self) -> MemoryUsage {
+        MemoryUsage::default()
     }
 
     /// Data nodes it cannot reach, with address and reason.
