@@ -304,29 +304,31 @@ pub(crate) fn nearest_of<T>(written: &str, names: impl Iterator<Item = (&'static
         .map(|(_, item)| item)
 }
 
-/// Is a written name so near to a known one that it may be meant?
-pub fn is_near(written: &str, name: &'static str) -> bool {
-    nearest_of(written, std::iter::once((name, ()))).is_some()
+/// Of several names the one nearest to what was written, if it is near enough to be meant.
+pub fn nearest_name(written: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    nearest_of(written, names.map(|name| (name, name)))
 }
 
-/// Levenshtein's distance.
+/// Levenshtein's distance, with two neighbours swapped counting as one mistake, as fingers make it.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (above, cb) in row.iter_mut().skip(1).zip(&b) {
-            let cost = diagonal + usize::from(ca != *cb);
-            diagonal = *above;
-            left = cost.min(*above + 1).min(left + 1);
-            *above = left;
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, cb) in b.iter().enumerate() {
+            let at = |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
+            let mut cost =
+                (at(&last, j) + usize::from(ca != cb)).min(at(&last, j + 1) + 1).min(at(&row, j) + 1);
+            let is_swap = i > 0 && j > 0 && a.get(i - 1) == Some(cb) && b.get(j - 1) == Some(ca);
+            if is_swap {
+                cost = cost.min(at(&before, j - 1) + 1);
+            }
+            row.push(cost);
         }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
+        before = std::mem::replace(&mut last, row);
     }
-    row.last().copied().unwrap_or(0)
+    last.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -366,5 +368,6 @@ mod tests {
         assert_eq!(edit_distance("kitten", "sitting"), 3);
         assert_eq!(edit_distance("", "abc"), 3);
         assert_eq!(edit_distance("abc", ""), 3);
+        assert_eq!(edit_distance("shwo", "show"), 1);
     }
 }

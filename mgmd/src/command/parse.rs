@@ -192,8 +192,7 @@ fn is_typed(word: &Word) -> bool {
 
 /// The command nearest to what was typed, if any is near.
 fn nearest(wanted: &str) -> Option<&'static str> {
-    let near = |w: &&Word| config::params::is_near(wanted, w.name);
-    WORDS.iter().filter(|w| is_typed(w)).find(near).map(|w| w.name)
+    config::params::nearest_name(wanted, WORDS.iter().filter(|w| is_typed(w)).map(|w| w.name))
 }
 
 fn command(word: &Word, target: Target, arguments: &[&str]) -> Result<Command, MgmError> {

@@ -111,19 +111,42 @@ pub struct MgmLink {
 impl MgmLink {
     /// Connects to a server.
     pub async fn connect(address: SocketAddr, program: &str) -> Result<(MgmLink, MgmHelloConf), MgmError> {
+        let (link, answer) = MgmLink::connect_with(address, &MgmHello::new(program)).await?;
+        Ok((link, answer?.map_err(MgmError::from)?))
+    }
+
+    /// Connects and says this hello; what the server makes of it is the second part.
+    pub async fn connect_with(
+        address: SocketAddr,
+        hello: &MgmHello,
+    ) -> Result<(MgmLink, Result<Result<MgmHelloConf, Refusal>, MgmError>), MgmError> {
+        let link = MgmLink::dial(address).await?;
+        let answer = link.ask(hello, CONNECT_TIMEOUT).await;
+        Ok((link, answer))
+    }
+
+    /// Connects and says these bytes instead of a hello: for tests of what a server bears.
+    pub async fn connect_raw(address: SocketAddr, bytes: &[u8]) -> Result<MgmLink, MgmError> {
+        let link = MgmLink::dial(address).await?;
+        let (mut send, _recv) = link.connection.open_bi().await.map_err(|e| broken(&e))?;
+        send.write_all(bytes).await.map_err(|e| broken(&e))?;
+        send.finish().map_err(|e| broken(&e))?;
+        let _ = timeout(CONNECT_TIMEOUT, send.stopped()).await;
+        Ok(link)
+    }
+
+    /// A QUIC connection, without hello.
+    async fn dial(address: SocketAddr) -> Result<MgmLink, MgmError> {
         let unreachable =
             |why: String| MgmError::new(ErrorCode::MGM_UNREACHABLE, format!("{address}: {why}"));
         nothing_listens(address).await.map_err(unreachable)?;
         let endpoint = quic::client(address).map_err(|e| unreachable(e.to_string()))?;
         let connecting = endpoint.connect(address, "nucdb-mgmd").map_err(|e| unreachable(e.to_string()))?;
-        let shake = async {
-            let connection = connecting.await.map_err(|e| unreachable(e.to_string()))?;
-            let link = MgmLink { connection, endpoint: Some(endpoint.clone()) };
-            let hello: Result<MgmHelloConf, Refusal> =
-                link.ask(&MgmHello::new(program), CONNECT_TIMEOUT).await?;
-            Ok((link, hello.map_err(MgmError::from)?))
-        };
-        timeout(CONNECT_TIMEOUT, shake).await.unwrap_or_else(|_| Err(unreachable("no answer".to_owned())))
+        match timeout(CONNECT_TIMEOUT, connecting).await {
+            Ok(Ok(connection)) => Ok(MgmLink { connection, endpoint: Some(endpoint) }),
+            Ok(Err(error)) => Err(unreachable(error.to_string())),
+            Err(_) => Err(unreachable("no answer".to_owned())),
+        }
     }
 
     /// The peer's address.
