@@ -466,6 +466,12 @@ impl Template {
         self
     }
 
+    /// What it does.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        self.operation
+    }
+
     /// The table.
     #[must_use]
     pub fn table(&self) -> &TableHandle {
