@@ -273,15 +273,15 @@ fn run_loops(
             }
         }
     });
+    verdict(failed).map(|()| outcome)
+}
+
+/// Whether anything failed for good.
+fn verdict(failed: Tally) -> Result<(), BenchError> {
+    let what = failed.first.unwrap_or_default();
     match (failed.wrong, failed.errors) {
-        (0, 0) => Ok(outcome),
-        (0, errors) => {
-            let what = failed.first.unwrap_or_default();
-            Err(BenchError::Failed(format!("{errors} transactions failed, the first: {what}")))
-        }
-        (wrong, _) => {
-            let what = failed.first.unwrap_or_default();
-            Err(BenchError::Verification(format!("{wrong} rows were wrong, the first: {what}")))
-        }
+        (0, 0) => Ok(()),
+        (0, errors) => Err(BenchError::Failed(format!("{errors} transactions failed, the first: {what}"))),
+        (wrong, _) => Err(BenchError::Verification(format!("{wrong} rows were wrong, the first: {what}"))),
     }
 }
