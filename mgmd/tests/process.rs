@@ -1,5 +1,7 @@
 //! The server as a process: its exit codes and words, and what a killed one leaves behind.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail their test")]
+
 use signals::ids::NodeId;
 use signals::mgm::{NodeKind, NodeReport, NodeState};
 use std::io::Read;
