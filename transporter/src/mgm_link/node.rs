@@ -265,23 +265,35 @@ impl Session {
         }
     }
 
+    /// Name of the cluster this node belongs to.
+    fn cluster(&self) -> String {
+        self.shared.config.lock().unwrap_or_else(PoisonError::into_inner).name.clone()
+    }
+
+    /// Logs why the server is still not found, once per reason.
+    fn tell(&self, last: &mut String, why: String) {
+        if *last != why {
+            tracing::warn!(node = %self.shared.node_id, "management server: {why}");
+            *last = why;
+        }
+    }
+
     /// Tries servers until one takes us back.
     async fn again(&self) -> MgmLink {
         let mut wait = Duration::from_millis(50);
         let mut last = String::new();
         loop {
             match enter(&self.servers, &self.options, Some(self.shared.node_id), true).await {
-                Ok((link, _, config)) => {
+                Ok((link, _, config)) if config.name == self.cluster() => {
                     set_config(&self.shared, config);
                     return link;
                 }
-                Err(error) => {
-                    let error = error.to_string();
-                    if error != last {
-                        tracing::warn!(node = %self.shared.node_id, "management server: {error}");
-                        last = error;
-                    }
+                Ok((link, _, config)) => {
+                    link.close_and_wait("wrong cluster").await;
+                    let detail = format!("{} serves cluster {}, not ours", link.peer(), config.name);
+                    self.tell(&mut last, detail);
                 }
+                Err(error) => self.tell(&mut last, error.to_string()),
             }
             sleep(wait).await;
             wait = (wait * 2).min(RETRY_MAX);
