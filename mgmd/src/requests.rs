@@ -21,9 +21,10 @@ use transporter::mgm_link::{MgmError, MgmLink};
 
 /// Longest wait for a sign of life of a node whose id somebody else wants.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Longest wait for a node to begin to stop, and then to be gone; both fit a client's patience.
-const STOP_BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
-const STOP_END_TIMEOUT: Duration = Duration::from_secs(45);
+/// Longest wait for a node to begin to stop (it first asks the others for their consent, for up to ten seconds), and
+/// then to be gone; both together fit a client's patience.
+const STOP_BEGIN_TIMEOUT: Duration = Duration::from_secs(20);
+const STOP_END_TIMEOUT: Duration = Duration::from_secs(35);
 /// Longest wait for a memory report.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest wait for a host name.
