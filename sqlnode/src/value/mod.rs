@@ -6,19 +6,24 @@
 //! * [`Value`], [`Text`], [`SqlType`]: a value, a string with its collation, the type of a column or result.
 //! * [`decimal`]: exact numbers of up to 65 digits.
 //! * [`temporal`]: dates and times with MySQL's zeroes, their parsing, formats, arithmetic and time zones.
-//! * `number`: text to number and number to text, as MySQL prints them.
-//! * `compare`, `arith`, `cast`: comparison between any two types, operators, conversions.
-//! * `storage`: a value to the bytes of a column and back, with the errors and warnings of sql_mode.
+//! * [`number`]: text to number and number to text, as MySQL prints them.
+//! * [`compare`], [`arith`], [`cast`]: comparison between any two types, operators, conversions.
+//! * [`storage`]: a value to the bytes of a column and back, with the errors and warnings of sql_mode.
 //! * [`charset`]: conversion between character sets.
 //! * [`mode`]: sql_mode and the list behind SHOW WARNINGS.
 //!
 //! What it never does: it knows nothing of the network, of sessions or of the cluster. It reads no clock:
 //! the current time comes in from the caller. It never panics on bytes from a row, a packet or a statement.
 
+pub mod arith;
+pub mod cast;
 pub mod charset;
+pub mod compare;
 pub mod decimal;
 pub mod mode;
+pub mod number;
 pub mod sql_type;
+pub mod storage;
 pub mod temporal;
 pub mod text;
 
@@ -27,7 +32,7 @@ pub use decimal::Decimal;
 pub use mode::{SqlMode, Warning, WarningLevel, Warnings};
 pub use signals::collation::{self, Charset, Collation, LikePattern};
 pub use sql_type::{IntSize, LobSize, SqlType};
-pub use temporal::{Date, DateTime, Time};
+pub use temporal::{Date, DateTime, Time, TimeZone};
 pub use text::Text;
 
 /// What conversions and operators return.
@@ -36,7 +41,7 @@ pub type Result<T> = std::result::Result<T, MySqlError>;
 /// One value. Cloning copies at most 32 bytes or counts a reference.
 ///
 /// `PartialEq` is structural (`1` and `1.0` differ, collations are not looked at); SQL's comparisons are in
-/// `compare`.
+/// [`compare`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// SQL's NULL.

@@ -109,11 +109,11 @@ fn doubles_convert_by_their_shortest_text() {
     assert_eq!(Decimal::from_f64(f64::NAN), None);
     assert_eq!(Decimal::from_f64(1e300), None);
     assert_eq!(dec("0.1").to_f64(), 0.1);
-    assert_eq!(dec("123456789012345678901234567890.5").to_f64(), 1.234567890123457e29);
+    assert_eq!(dec("123456789012345678901234567890.5").to_f64(), 123_456_789_012_345_678_901_234_567_890.5);
 }
 
 fn numbers() -> impl Strategy<Value = String> {
-    (any::<bool>(), proptest::collection::vec(0u8..10, 1..33), proptest::collection::vec(0u8..10, 0..16))
+    (any::<bool>(), proptest::collection::vec(0u8..10, 1..25), proptest::collection::vec(0u8..10, 0..16))
         .prop_map(|(negative, whole, fraction)| {
             let digits = |d: &[u8]| d.iter().map(|d| char::from(b'0' + d)).collect::<String>();
             let sign = if negative { "-" } else { "" };

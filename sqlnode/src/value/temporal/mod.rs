@@ -2,13 +2,22 @@
 //!
 //! Role: three packed types whose integers sort as time does, and the calendar under them. No calendar crate
 //! can hold '0000-00-00' or '2020-00-00' or '838:59:59', so the arithmetic is here; `jiff` is asked only what
-//! a named time zone's offset is.
+//! a named time zone's offset is ([`zone`]).
 //!
 //! * [`Date`]: year, month, day in one integer. Month and day may be 0.
 //! * [`DateTime`]: MySQL's packed form, microseconds at the bottom, plus how many digits of them to show.
 //! * [`Time`]: a signed number of microseconds up to 838:59:59, plus digits to show.
 //!
 //! Day numbers count as TO_DAYS does: 1 is '0000-01-01', and the year 0 has 365 days.
+
+mod parse;
+pub mod zone;
+
+pub use parse::{
+    DateRules, Parsed, parse_date, parse_datetime, parse_datetime_number, parse_datetime_offset, parse_time,
+    parse_time_number,
+};
+pub use zone::TimeZone;
 
 use std::fmt;
 
@@ -429,3 +438,6 @@ const fn civil_from_day_number(days: i64) -> Option<Date> {
     let (month, carry) = if from_march < 10 { (from_march + 3, 0) } else { (from_march - 9, 1) };
     Date::new(era * 400 + year_of_era + carry, month, day)
 }
+
+#[cfg(test)]
+mod tests;
