@@ -430,7 +430,7 @@ pub struct Agg {
     pub separator: Option<Box<[u8]>>,
 }
 
-/// One element of ORDER BY or GROUP BY.
+/// One element of ORDER BY.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OrderBy {
     /// By what. An integer literal is a select item's position, which the planner resolves.

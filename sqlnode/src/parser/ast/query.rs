@@ -88,8 +88,8 @@ pub struct Select {
     pub from: Vec<TableRef>,
     /// WHERE.
     pub filter: Option<Expr>,
-    /// GROUP BY.
-    pub group: Vec<OrderBy>,
+    /// GROUP BY. An integer literal is a select item's position, which the planner resolves.
+    pub group: Vec<Expr>,
     /// GROUP BY ... WITH ROLLUP.
     pub rollup: bool,
     /// HAVING.
