@@ -9,6 +9,7 @@ use signals::scan::ScanFragConf;
 use signals::table::{ColumnDef, ColumnStorage, ColumnType, TableDef};
 use signals::{BlockRef, NodeId, TableId};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -152,13 +153,16 @@ fn answer(out: &mut Vec<u8>, me: BlockRef, client: BlockRef, signal: &Signal<'_>
             assert_eq!(write.body.op(), Operation::Insert);
             let trans = write.body.trans;
             let key = u32::from_le_bytes(write.first.try_into().unwrap());
-            if rows.contains_key(&key) {
-                let rep = TcRollbackRep { trans, code: 630, api_op: write.body.api_op };
-                push_signal(out, me, client, &rep, &[], &[]);
-            } else {
-                rows.insert(key, write.second.to_vec());
-                let conf = TcKeyConf { trans, epoch: Epoch(9), operations: 1, committed: 1 };
-                push_signal(out, me, client, &conf, &[], &[]);
+            match rows.entry(key) {
+                Entry::Occupied(_) => {
+                    let rep = TcRollbackRep { trans, code: 630, api_op: write.body.api_op };
+                    push_signal(out, me, client, &rep, &[], &[]);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(write.second.to_vec());
+                    let conf = TcKeyConf { trans, epoch: Epoch(9), operations: 1, committed: 1 };
+                    push_signal(out, me, client, &conf, &[], &[]);
+                }
             }
         }
         Signal::ScanFragReq(scan) => {
