@@ -256,14 +256,14 @@ mod tests {
     use super::*;
 
     fn eval(op: ArithOp, a: impl Into<Value>, b: impl Into<Value>) -> Result<Value> {
-        eval_mode(op, a.into(), b.into(), SqlMode::default(), &mut Warnings::new())
+        eval_mode(op, &a.into(), &b.into(), SqlMode::default(), &mut Warnings::new())
     }
 
-    fn eval_mode(op: ArithOp, a: Value, b: Value, mode: SqlMode, warnings: &mut Warnings) -> Result<Value> {
+    fn eval_mode(op: ArithOp, a: &Value, b: &Value, mode: SqlMode, warnings: &mut Warnings) -> Result<Value> {
         let expression = "(a op b)";
         let mut context =
             ArithContext { mode, div_increment: 4, writing: false, expression: &expression, warnings };
-        apply(op, &a, &b, &mut context)
+        apply(op, a, b, &mut context)
     }
 
     #[test]
@@ -276,7 +276,10 @@ mod tests {
         assert_eq!(e.message, "BIGINT UNSIGNED value is out of range in '(a op b)'");
         let mode = SqlMode::NO_UNSIGNED_SUBTRACTION;
         let w = &mut Warnings::new();
-        assert_eq!(eval_mode(ArithOp::Sub, Value::UInt(1), Value::Int(2), mode, w).unwrap(), Value::Int(-1));
+        assert_eq!(
+            eval_mode(ArithOp::Sub, &Value::UInt(1), &Value::Int(2), mode, w).unwrap(),
+            Value::Int(-1)
+        );
         assert_eq!(eval(ArithOp::IntDiv, -7i64, 2i64).unwrap(), Value::Int(-3));
         assert_eq!(eval(ArithOp::Mod, -7i64, 2i64).unwrap(), Value::Int(-1));
         assert_eq!(eval(ArithOp::Mod, i64::MIN, -1i64).unwrap(), Value::Int(0));
@@ -306,12 +309,12 @@ mod tests {
             (ArithOp::Mod, Value::Double(0.0)),
             (ArithOp::IntDiv, Value::Int(0)),
         ] {
-            assert_eq!(eval_mode(op, Value::Int(1), zero, SqlMode::default(), w).unwrap(), Value::Null);
+            assert_eq!(eval_mode(op, &Value::Int(1), &zero, SqlMode::default(), w).unwrap(), Value::Null);
         }
         assert_eq!(w.count(), 3);
         assert!(w.iter().all(|w| w.error.code == 1365));
         let w = &mut Warnings::new();
-        eval_mode(ArithOp::Div, Value::Int(1), Value::Int(0), SqlMode::EMPTY, w).unwrap();
+        eval_mode(ArithOp::Div, &Value::Int(1), &Value::Int(0), SqlMode::EMPTY, w).unwrap();
         assert!(w.is_empty());
     }
 

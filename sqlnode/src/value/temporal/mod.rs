@@ -10,13 +10,19 @@
 //!
 //! Day numbers count as TO_DAYS does: 1 is '0000-01-01', and the year 0 has 365 days.
 
+mod format;
+mod interval;
 mod parse;
+mod weeks;
 pub mod zone;
 
+pub use format::{date_format, month_name, str_to_date, time_format, weekday_name};
+pub use interval::{Interval, IntervalUnit, add_interval};
 pub use parse::{
     DateRules, Parsed, parse_date, parse_datetime, parse_datetime_number, parse_datetime_offset, parse_time,
     parse_time_number,
 };
+pub use weeks::{WeekMode, week_of};
 pub use zone::TimeZone;
 
 use std::fmt;
@@ -392,7 +398,7 @@ fn round_micros(micros: i64, fsp: u8) -> i64 {
 
 /// Whether February has 29 days. The year 0 counts as a common year, as in MySQL.
 pub const fn is_leap_year(year: u32) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || (year % 400 == 0 && year != 0))
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
 /// Days of a month; 31 for month 0, so that any day may stand beside an unknown month.

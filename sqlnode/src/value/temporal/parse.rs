@@ -381,7 +381,7 @@ fn read_duration(bytes: &[u8]) -> Option<(i64, &[u8])> {
 /// time whose time is taken.
 pub fn parse_time_number(number: i64) -> Option<Parsed<Time>> {
     let magnitude = i64::try_from(number.unsigned_abs()).ok()?;
-    if number > 8_385_959 && number >= 10_000_000_000 {
+    if number >= 10_000_000_000 {
         let moment = parse_datetime_number(number, DateRules::default())?;
         return Some(Parsed { value: moment.time_of_day(), clean: true });
     }

@@ -110,6 +110,73 @@ fn zones_convert_both_ways() {
     }
 }
 
+#[test]
+fn weeks_follow_the_eight_modes() {
+    let weeks = |y, m, d| -> Vec<u32> {
+        (0..8).map(|mode| week_of(Date::new(y, m, d).unwrap(), WeekMode(mode)).unwrap().1).collect()
+    };
+    assert_eq!(weeks(2008, 2, 20), [7, 8, 7, 8, 8, 7, 8, 7]);
+    assert_eq!(weeks(2000, 1, 1), [0, 0, 52, 52, 0, 0, 52, 52]);
+    assert_eq!(weeks(2008, 12, 31), [52, 53, 52, 1, 53, 52, 53, 52]);
+    assert_eq!(week_of(Date::new(2000, 1, 1).unwrap(), WeekMode(3)), Some((1999, 52)));
+}
+
+#[test]
+fn formats_both_ways() {
+    let moment = parse_datetime("2009-10-04 22:23:00", DateRules::default()).unwrap().value;
+    for (format, text) in [
+        ("%W %M %Y", "Sunday October 2009"),
+        ("%H:%i:%s", "22:23:00"),
+        ("%D %y %a %d %m %b %j", "4th 09 Sun 04 10 Oct 277"),
+        ("%H %k %I %r %T %S %w", "22 22 10 10:23:00 PM 22:23:00 00 0"),
+        ("%X %V %x %v %U %u", "2009 40 2009 40 40 40"),
+        ("%f%%%q%", "000000%q%"),
+    ] {
+        assert_eq!(date_format(moment, format).as_deref(), Some(text), "{format}");
+    }
+    let time = Time::from_micros(100 * 3_600_000_000, 0).unwrap();
+    assert_eq!(time_format(time, "%H %k %h %I %l").as_deref(), Some("100 100 04 04 4"));
+    for (text, format, shown) in [
+        ("01,5,2013", "%d,%m,%Y", "2013-05-01 00:00:00"),
+        ("May 1, 2013", "%M %d,%Y", "2013-05-01 00:00:00"),
+        ("a09:30:17", "a%h:%i:%s", "0000-00-00 09:30:17"),
+        ("9:30:17 PM 2020-1-2", "%r %Y-%m-%d", "2020-01-02 21:30:17"),
+        ("2020 060", "%Y %j", "2020-02-29 00:00:00"),
+        ("3rd Mar 99", "%D %b %y", "1999-03-03 00:00:00"),
+    ] {
+        let read = str_to_date(text, format, DateRules::default());
+        assert_eq!(read.map(|(d, clean)| (d.to_string(), clean)), Some((shown.to_owned(), true)), "{text}");
+    }
+    assert_eq!(str_to_date("2020-99-01", "%Y-%m-%d", DateRules::default()), None);
+    assert_eq!(str_to_date("abc", "%Y", DateRules::default()), None);
+    assert_eq!(str_to_date("é", "%p", DateRules::default()), None);
+}
+
+#[test]
+fn intervals_add_calendar_time() {
+    use crate::value::Value;
+    for (start, value, unit, end) in [
+        ("2018-12-31 23:59:59", Value::Int(1), "SECOND", "2019-01-01 00:00:00"),
+        ("2018-01-31", Value::Int(1), "MONTH", "2018-02-28 00:00:00"),
+        ("2020-02-29", Value::Int(-1), "YEAR", "2019-02-28 00:00:00"),
+        ("2018-12-31 23:59:59", Value::text("1:1"), "MINUTE_SECOND", "2019-01-01 00:01:00"),
+        ("2025-01-01", Value::text("-1 10"), "DAY_HOUR", "2024-12-30 14:00:00"),
+        ("1992-12-31 23:59:59", Value::text("1.999999"), "SECOND_MICROSECOND", "1993-01-01 00:00:00.999999"),
+        ("2020-01-01", Value::text("1.5"), "SECOND", "2020-01-01 00:00:01.500000"),
+        ("2020-01-01", Value::text("1-2"), "YEAR_MONTH", "2021-03-01 00:00:00"),
+        ("2020-01-01", Value::Int(2), "QUARTER", "2020-07-01 00:00:00"),
+        ("2020-01-01", Value::Int(1), "WEEK", "2020-01-08 00:00:00"),
+    ] {
+        let start = parse_datetime(start, DateRules::default()).unwrap().value;
+        let interval = Interval::new(&value, IntervalUnit::by_name(unit).unwrap()).unwrap();
+        assert_eq!(add_interval(start, interval).unwrap().to_string(), end, "{value:?} {unit}");
+    }
+    let last = parse_datetime("9999-12-31", DateRules::default()).unwrap().value;
+    assert_eq!(add_interval(last, Interval { months: 0, micros: MICROS_PER_DAY }), None);
+    assert_eq!(add_interval(last, Interval { months: i64::MAX, micros: i64::MAX }), None);
+    assert_eq!(Interval::new(&Value::Int(i64::MAX), IntervalUnit::Year), None);
+}
+
 proptest! {
     #[test]
     fn day_numbers_round_trip(days in 366i64..3_652_425) {
