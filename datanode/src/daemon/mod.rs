@@ -126,7 +126,8 @@ pub fn run(options: &DaemonOptions) -> Result<crate::Exit, StartError> {
 pub fn init_log(format: LogFormat, file: Option<&std::path::Path>) -> Result<(), StartError> {
     use tracing_subscriber::{EnvFilter, fmt};
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = fmt().with_env_filter(filter).with_target(false);
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stdout());
+    let builder = fmt().with_env_filter(filter).with_target(false).with_ansi(ansi);
     // A second subscriber in one process (tests) is refused; the first stays.
     let _ = match (file, format) {
         (None, LogFormat::Text) => builder.try_init(),
