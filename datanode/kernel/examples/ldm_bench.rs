@@ -76,6 +76,7 @@ struct Bench {
     rows: u64,
     columns: u16,
     value: Vec<u8>,
+    has_body: bool,
 }
 
 impl Bench {
@@ -131,6 +132,11 @@ impl Bench {
             }
             for (_, hash) in &keys[..count] {
                 self.fragment.prefetch_row(*hash);
+            }
+            if self.has_body {
+                for (_, hash) in &keys[..count] {
+                    self.fragment.prefetch_body(*hash);
+                }
             }
             for (key, hash) in &keys[..count] {
                 let row = self.fragment.find(*hash, key).ok_or("row lost")?;
@@ -196,7 +202,14 @@ fn run(name: &str, table: &TableDef, value: usize, rows: u64) -> Outcome<()> {
     let layout = Arc::new(RowLayout::new(table).map_err(|(code, text)| format!("{code:?} {text}"))?);
     let fragment = Fragment::new(layout, &memory);
     let columns = table.columns.len() as u16;
-    let mut bench = Bench { fragment, memory, rows, columns, value: vec![7; value] };
+    let mut bench = Bench {
+        fragment,
+        memory,
+        rows,
+        columns,
+        value: vec![7; value],
+        has_body: matches!(table.columns[1].storage, ColumnStorage::Var { .. }),
+    };
     // Small tables take as long as big ones: many rounds, and the best of each figure.
     let rounds = (1_000_000 / rows).clamp(3, 100);
     let mut best = [f64::MAX; 6];

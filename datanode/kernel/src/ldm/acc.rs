@@ -48,7 +48,9 @@ const OVERFLOW_PAGES_MAX: u32 = (1 << 24) / BUCKETS_PER_PAGE - 1;
 #[repr(C, align(64))]
 struct Bucket {
     rows: [u32; ENTRIES],
-    tags: [u16; ENTRIES],
+    /// Tags of the first eight entries, four to a word, and of the last two.
+    tags: [u64; 2],
+    last_tags: u32,
     /// Link (24 bits), missing tag bits (4), count (4).
     meta: u32,
 }
@@ -56,7 +58,7 @@ struct Bucket {
 const _: () = assert!(size_of::<Bucket>() == 64);
 
 impl Bucket {
-    const EMPTY: Bucket = Bucket { rows: [0; ENTRIES], tags: [0; ENTRIES], meta: 0 };
+    const EMPTY: Bucket = Bucket { rows: [0; ENTRIES], tags: [0; 2], last_tags: 0, meta: 0 };
 
     #[inline]
     fn count(&self) -> usize {
@@ -85,27 +87,73 @@ impl Bucket {
         u16::MAX >> self.missing()
     }
 
-    /// One bit for each entry whose tag equals `tag` under `mask`.
+    /// The entries whose tags equal `tag` under `mask`. All ten are compared at once, four to a machine word.
     #[inline]
-    fn matches(&self, tag: u16, mask: u16) -> u32 {
-        let mut hits = 0;
-        for (i, &have) in self.tags.iter().enumerate() {
-            hits |= u32::from((have ^ tag) & mask == 0) << i;
+    fn matches(&self, tag: u16, mask: u16) -> Hits {
+        let (tag, mask) = (u64::from(tag) * ONE_PER_LANE, u64::from(mask) * ONE_PER_LANE);
+        // The top bit of each 16-bit lane that is zero, and no other bit.
+        let zero_lanes = |x: u64| !(((x & !TOP_OF_LANE) + !TOP_OF_LANE) | x | !TOP_OF_LANE);
+        let differ = |tags: u64| (tags ^ tag) & mask;
+        let last = differ(u64::from(self.last_tags)) | !u64::from(u32::MAX);
+        let hits = zero_lanes(differ(self.tags[0])) >> 15
+            | zero_lanes(differ(self.tags[1])) >> 14
+            | zero_lanes(last) >> 13;
+        Hits { bits: hits, count: self.count() }
+    }
+
+    fn tag(&self, i: usize) -> u16 {
+        let shift = i % 4 * 16;
+        if i < 8 { (self.tags[i / 4] >> shift) as u16 } else { (self.last_tags >> shift) as u16 }
+    }
+
+    fn set_tag(&mut self, i: usize, tag: u16) {
+        let shift = i % 4 * 16;
+        if i < 8 {
+            let word = &mut self.tags[i / 4];
+            *word = *word & !(0xFFFF << shift) | u64::from(tag) << shift;
+        } else {
+            self.last_tags = self.last_tags & !(0xFFFF << shift) | u32::from(tag) << shift;
         }
-        hits & ((1 << self.count()) - 1)
     }
 
     fn push(&mut self, row: u32, tag: u16) {
         let count = self.count();
         self.rows[count] = row;
-        self.tags[count] = tag;
+        self.set_tag(count, tag);
         self.meta += 1;
     }
 
     fn pop(&mut self) -> (u32, u16) {
         let last = self.count() - 1;
         self.meta -= 1;
-        (self.rows[last], self.tags[last])
+        (self.rows[last], self.tag(last))
+    }
+}
+
+const ONE_PER_LANE: u64 = 0x0001_0001_0001_0001;
+const TOP_OF_LANE: u64 = 0x8000_8000_8000_8000;
+
+/// Entries with a matching tag: bit `16 * lane + word` for the entry in that lane of that word of tags.
+struct Hits {
+    bits: u64,
+    count: usize,
+}
+
+impl Iterator for Hits {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.bits != 0 {
+            let bit = self.bits.trailing_zeros() as usize;
+            self.bits &= self.bits - 1;
+            let entry = bit / 16 + bit % 16 * 4;
+            // Places behind the last entry hold old tags.
+            if entry < self.count {
+                return Some(entry);
+            }
+        }
+        None
     }
 }
 
@@ -293,11 +341,7 @@ impl HashIndex {
         }
         let (number, tag) = self.place(mix(hash));
         let bucket = self.bucket(number);
-        let hits = bucket.matches(tag, bucket.tag_mask());
-        if hits == 0 {
-            return None;
-        }
-        bucket.rows.get(hits.trailing_zeros() as usize).map(|&row| RowRef(row))
+        bucket.matches(tag, bucket.tag_mask()).next().map(|entry| RowRef(bucket.rows[entry]))
     }
 
     /// The row with this hash for which `same_key` says yes.
@@ -310,13 +354,11 @@ impl HashIndex {
         let mut bucket = self.bucket(number);
         let mask = bucket.tag_mask();
         loop {
-            let mut hits = bucket.matches(tag, mask);
-            while hits != 0 {
-                let row = RowRef(bucket.rows[hits.trailing_zeros() as usize]);
+            for entry in bucket.matches(tag, mask) {
+                let row = RowRef(bucket.rows[entry]);
                 if same_key(row) {
                     return Some(row);
                 }
-                hits &= hits - 1;
             }
             match bucket.link() {
                 0 => return None,
@@ -386,15 +428,16 @@ impl HashIndex {
         true
     }
 
-    /// Forgets all rows and gives up to `max_pages` pages back; tells how many. For dropping a table in slices.
-    pub fn free_some(&mut self, max_pages: usize) -> usize {
+    /// Forgets all rows and gives up to `max_pages` (at least one) pages back; true when none is left. For dropping a
+    /// table in slices.
+    pub fn free_some(&mut self, max_pages: usize) -> bool {
         self.buckets = 0;
         self.rows = 0;
         self.overflow.with_room.clear();
         self.overflow.state.clear();
         self.overflow.used = 0;
         let freed = self.main.free_some(max_pages);
-        freed + self.overflow.pages.free_some(max_pages - freed)
+        freed + self.overflow.pages.free_some(max_pages - freed) < max_pages
     }
 
     /// Bucket number and tag of a mixed hash.
@@ -444,12 +487,8 @@ impl HashIndex {
         let mut place = Tail { bucket: number, link: 0 };
         let hole = loop {
             let bucket = self.at(place);
-            let mut hits = bucket.matches(tag, mask);
-            while hits != 0 && bucket.rows[hits.trailing_zeros() as usize] != row.0 {
-                hits &= hits - 1;
-            }
-            if hits != 0 {
-                break hits.trailing_zeros() as usize;
+            if let Some(entry) = bucket.matches(tag, mask).find(|&entry| bucket.rows[entry] == row.0) {
+                break entry;
             }
             match bucket.link() {
                 0 => return false,
@@ -474,7 +513,7 @@ impl HashIndex {
         if last.link != place.link || hole != self.at(last).count() {
             let bucket = self.at_mut(place);
             bucket.rows[hole] = moved_row;
-            bucket.tags[hole] = moved_tag;
+            bucket.set_tag(hole, moved_tag);
         }
         if let Some(before) = before
             && self.at(last).count() == 0
@@ -501,6 +540,16 @@ impl HashIndex {
 
         let mut taken = *self.bucket(source);
         let empty = Bucket { meta: (taken.missing() + 1) << 4, ..Bucket::EMPTY };
+        if taken.link() == 0 {
+            let mut halves = [empty; 2];
+            for i in 0..taken.count() {
+                let tag = taken.tag(i);
+                halves[usize::from(tag & 1)].push(taken.rows[i], tag >> 1);
+            }
+            *self.bucket_mut(source) = halves[0];
+            *self.bucket_mut(new) = halves[1];
+            return Ok(());
+        }
         *self.bucket_mut(source) = empty;
         *self.bucket_mut(new) = empty;
         let mut tails = [Tail { bucket: source, link: 0 }, Tail { bucket: new, link: 0 }];
@@ -509,7 +558,7 @@ impl HashIndex {
         let mut spare = 0;
         loop {
             for i in 0..taken.count() {
-                let tag = taken.tags[i];
+                let tag = taken.tag(i);
                 self.append(&mut tails[usize::from(tag & 1)], &mut spare, taken.rows[i], tag >> 1);
             }
             match taken.link() {
@@ -575,7 +624,7 @@ impl HashIndex {
     /// Appends the entries of `taken` with `bit` put in front of their tags; gives the link that follows.
     fn append_all(&mut self, tail: &mut Tail, spare: &mut u32, taken: &Bucket, bit: u16) -> u32 {
         for i in 0..taken.count() {
-            self.append(tail, spare, taken.rows[i], taken.tags[i] << 1 | bit);
+            self.append(tail, spare, taken.rows[i], taken.tag(i) << 1 | bit);
         }
         taken.link()
     }
@@ -619,7 +668,7 @@ impl HashIndex {
         loop {
             let bucket = self.at_mut(place);
             for i in 0..bucket.count() {
-                bucket.tags[i] = (mix(hash_of(RowRef(bucket.rows[i]))) >> level) as u16;
+                bucket.set_tag(i, (mix(hash_of(RowRef(bucket.rows[i]))) >> level) as u16);
             }
             match bucket.link() {
                 0 => return,

@@ -49,6 +49,14 @@ impl Fragment {
         }
     }
 
+    /// Third step, for tables with variable columns: starts loading the variable part of the row that probably has the key.
+    #[inline]
+    pub fn prefetch_body(&self, hash: KeyHash) {
+        if let Some(row) = self.acc.candidate(hash.0) {
+            self.tup.prefetch_body(row);
+        }
+    }
+
     /// Writes a new row, uncommitted, and enters it into the index. No row with this key may exist.
     ///
     /// # Errors
@@ -89,7 +97,7 @@ impl Fragment {
 
     /// Forgets all rows and gives up to `max_pages` (at least one) pages back; true when none is left. For dropping a table in slices.
     pub fn free_some(&mut self, max_pages: usize) -> bool {
-        let freed = self.acc.free_some(max_pages);
-        freed + self.tup.free_some(max_pages - freed) < max_pages
+        // The last slice of the rows may bring the first of the index with it: at most twice the pages.
+        self.tup.free_some(max_pages) && self.acc.free_some(max_pages)
     }
 }

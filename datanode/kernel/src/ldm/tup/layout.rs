@@ -269,6 +269,12 @@ impl RowLayout {
     /// A column that does not exist; `out` then ends with the columns before it.
     #[inline]
     pub fn read(&self, tuple: Tuple<'_>, projection: &[u16], out: &mut Vec<u8>) -> Result<(), TupError> {
+        if projection.len() == self.columns.len()
+            && projection.iter().enumerate().all(|(i, &id)| id as usize == i)
+        {
+            self.read_all(tuple, out);
+            return Ok(());
+        }
         for &id in projection {
             let Some(column) = self.columns.get(id as usize) else {
                 return Err(TupError::UnknownColumn { column: id });
@@ -305,7 +311,24 @@ impl RowLayout {
 
     #[inline]
     fn push_column(&self, tuple: Tuple<'_>, id: u16, column: &Column, out: &mut Vec<u8>) {
-        attr::push(out, id, self.value_of(tuple, column));
+        let [id_low, id_high] = id.to_le_bytes();
+        let Some(value) = self.value_of(tuple, column) else {
+            let [len_low, len_high] = attr::NULL_LENGTH.to_le_bytes();
+            return out.extend_from_slice(&[id_low, id_high, len_low, len_high]);
+        };
+        let [len_low, len_high] = (value.len() as u16).to_le_bytes();
+        let padded = value.len().next_multiple_of(4);
+        // One reservation, so that the appends below do not grow the buffer.
+        out.reserve(4 + padded);
+        out.extend_from_slice(&[id_low, id_high, len_low, len_high]);
+        match value.len() {
+            4 => out.extend_from_slice(&value[..4]),
+            8 => out.extend_from_slice(&value[..8]),
+            len => {
+                out.extend_from_slice(value);
+                out.extend_from_slice(&[0; 3][..padded - len]);
+            }
+        }
     }
 
     /// Whether the tuple has this key (in normal form). `scratch` is for keys that must be built first.
@@ -494,6 +517,11 @@ fn copy_value(target: &mut [u8], value: &[u8]) {
     match value.len() {
         4 => target[..4].copy_from_slice(&value[..4]),
         8 => target[..8].copy_from_slice(&value[..8]),
+        // Two copies that overlap.
+        len @ 9..=16 => {
+            target[..8].copy_from_slice(&value[..8]);
+            target[len - 8..len].copy_from_slice(&value[len - 8..]);
+        }
         len => target[..len].copy_from_slice(value),
     }
 }

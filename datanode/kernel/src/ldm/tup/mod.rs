@@ -358,10 +358,10 @@ impl TupFragment {
         }
     }
 
-    /// Forgets all rows and gives up to `max_pages` pages back; tells how many.
-    pub fn free_some(&mut self, max_pages: usize) -> usize {
+    /// Forgets all rows and gives up to `max_pages` (at least one) pages back; true when none is left.
+    pub fn free_some(&mut self, max_pages: usize) -> bool {
         let freed = self.fixed.free_some(max_pages);
-        freed + self.var.free_some(max_pages - freed)
+        freed + self.var.free_some(max_pages - freed) < max_pages
     }
 }
 
