@@ -270,10 +270,12 @@ impl ClusterConnection {
         let mut locked = self.lock();
         let tag = locked.new_waiter();
         put(&mut locked.core, now, tag);
-        let wakers = locked.deliver();
+        let (wakers, to_send) = (locked.deliver(), locked.core.has_outgoing());
         drop(locked);
         wake_all(wakers);
-        self.inner.notify.notify_one();
+        if to_send {
+            self.inner.notify.notify_one();
+        }
         Wait { connection: self.clone(), tag: Some(tag) }
     }
 
@@ -282,10 +284,12 @@ impl ClusterConnection {
         let now = self.now();
         let mut locked = self.lock();
         put(&mut locked.core, now);
-        let wakers = locked.deliver();
+        let (wakers, to_send) = (locked.deliver(), locked.core.has_outgoing());
         drop(locked);
         wake_all(wakers);
-        self.inner.notify.notify_one();
+        if to_send {
+            self.inner.notify.notify_one();
+        }
     }
 
     /// A tag for news that may come any number of times: each notifies `notify`.

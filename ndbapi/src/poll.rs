@@ -309,6 +309,10 @@ impl Session {
     /// The dictionary refuses, or nothing came in time.
     pub fn dictionary(&mut self, request: DictRequest, timeout: Duration) -> Result<DictReply, NdbError> {
         let deadline = Instant::now() + timeout;
+        while !self.core.is_ready() && Instant::now() < deadline {
+            self.send();
+            self.poll(TICK);
+        }
         self.core.dictionary(self.links.now(), request, OWN_TAG);
         loop {
             let mut others = Vec::new();

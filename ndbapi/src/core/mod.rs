@@ -180,6 +180,8 @@ pub struct Core {
     /// Nodes with something in their outgoing buffer.
     dirty: Vec<u8>,
     turn: u32,
+    /// When [`Core::tick`] was called last.
+    ticked_at: Now,
 
     tables: HashMap<String, TableHandle>,
     tables_by_id: HashMap<TableId, TableHandle>,
@@ -226,6 +228,7 @@ impl Core {
             by_id,
             dirty: Vec::new(),
             turn: options.link.into(),
+            ticked_at: Now(0),
             tables: HashMap::new(),
             tables_by_id: HashMap::new(),
             dict: HashMap::new(),

@@ -133,6 +133,13 @@ impl Core {
     /// Heartbeats; nodes silent too long are to be cut off.
     pub(super) fn check_nodes(&mut self, now: Now) {
         let beat = self.options.heartbeat_ms;
+        if now >= self.ticked_at.after_ms(beat) {
+            // It is us who stood still: nobody could be heard, so nobody is blamed.
+            for node in &mut self.nodes {
+                node.heard_at = now;
+            }
+        }
+        self.ticked_at = now;
         for index in 0..self.nodes.len() {
             let node = &self.nodes[index];
             if node.status == NodeStatus::Down {

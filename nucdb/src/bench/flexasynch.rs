@@ -176,9 +176,13 @@ pub fn run(options: &Options, print: &mut dyn FnMut(String)) -> Result<Outcome, 
         4 + u32::from(options.attributes - 1) * u32::from(options.size) * 4,
         if options.temp { ", not logged" } else { "" },
     ));
+    // A session nobody polls would be taken for dead; the table is dropped by a new one.
+    drop(session);
     let outcome = run_loops(options, &cluster, &table, print);
     if !options.keep_table {
         let change = SchemaChange::DropTable { table: table.id(), version: table.version() };
+        let mut session = cluster.session()?;
+        session.wait_ready(Duration::from_secs(10))?;
         session.change_schema(change, SCHEMA_TIMEOUT)?;
     }
     let outcome = outcome?;

@@ -184,11 +184,17 @@ fn requests_that_take_too_long_end() {
 #[test]
 fn silent_nodes_are_cut_off_and_starting_ones_not_used() {
     let mut script = Script::new();
-    script.advance(1_500);
+    script.advance(100);
+    script.advance(1_400);
     let beats = script.sent();
     assert!(matches!(beats[..], [Sent::Control(N1, _), Sent::Control(N2, _)]), "{beats:?}");
     script.reg_conf(N1, true).unwrap();
-    script.advance(4_500);
+    for _ in 0..4 {
+        script.advance(1_000);
+        assert_eq!(script.core.next_action(), None);
+    }
+    script.reg_conf(N1, true).unwrap();
+    script.advance(600);
     assert_eq!(
         script.core.next_action(),
         Some(Action::Disconnect { node: N2, reason: "node 2 has said nothing for 6000 ms".into() })
@@ -201,4 +207,19 @@ fn silent_nodes_are_cut_off_and_starting_ones_not_used() {
     assert_eq!(script.executed(1).0.result(op(0)).unwrap_err().code(), ErrorCode::CLUSTER_UNAVAILABLE);
     script.execute(None, &[(Insert, 1)], CommitMode::Commit, 1);
     assert!(script.executed(1).1.unwrap_err().detail().contains("phase 3"));
+}
+
+#[test]
+fn who_stood_still_himself_blames_nobody() {
+    let mut script = Script::new();
+    script.advance(100);
+    script.advance(60_000);
+    assert_eq!(script.core.next_action(), None);
+    assert_eq!(script.sent().len(), 2, "heartbeats");
+    for _ in 0..4 {
+        script.advance(1_400);
+    }
+    assert_eq!(script.core.next_action(), None);
+    script.advance(1_400);
+    assert!(script.core.next_action().is_some());
 }
