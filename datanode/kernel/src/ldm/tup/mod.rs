@@ -1,7 +1,7 @@
 //! The rows of one fragment (NDB calls it TUP): their storage, their changes, and reading them.
 //!
-//! A row is a slot of the fixed part ([`fixed`]) and, if the table has variable columns and not all of the row's are
-//! empty, an entry of the variable part ([`var`]). Where columns lie in it says the [`RowLayout`].
+//! A row is a slot of the fixed part (`fixed`) and, if the table has variable columns and not all of the row's are
+//! empty, an entry of the variable part (`var`). Where columns lie in it says the [`RowLayout`].
 //!
 //! States of a row and who moves it on. The lqh part makes every move and keeps the locks; the storage only checks
 //! what would corrupt it.
