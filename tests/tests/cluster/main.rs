@@ -1,0 +1,11 @@
+//! Stories of a whole cluster over real processes and real clients, in one test binary.
+//!
+//! Every story asserts what a user would see: contents, error numbers, who still answers. Stories that only
+//! use SQL share one cluster and work in databases of their own; the others start theirs.
+
+mod garbage;
+mod killed_client;
+mod mariadb_client;
+mod pymysql;
+mod sysbench;
+mod types;
