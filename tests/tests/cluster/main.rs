@@ -3,6 +3,8 @@
 //! Every story asserts what a user would see: contents, error numbers, who still answers. Stories that only
 //! use SQL share one cluster and work in databases of their own; the others start theirs.
 
+#![allow(clippy::unwrap_used, reason = "a story that cannot go on fails")]
+
 mod garbage;
 mod killed_client;
 mod mariadb_client;

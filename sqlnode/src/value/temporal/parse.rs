@@ -80,9 +80,10 @@ fn number(digits: &[u8]) -> u32 {
     digits.iter().take(9).fold(0, |v, b| v * 10 + u32::from(b - b'0'))
 }
 
-/// A year written with one or two digits.
-const fn expand_year(year: u32, digits: usize) -> u32 {
-    if digits > 2 {
+/// A year written with two digits, in a date that is not all zeros.
+const fn expand_year(year: u32, digits: usize, numbers: &[u32; 6]) -> u32 {
+    let [y, m, d, h, min, s] = *numbers;
+    if digits != 2 || y | m | d | h | min | s == 0 {
         year
     } else if year < 70 {
         2000 + year
@@ -148,7 +149,6 @@ fn split_packed(text: &[u8], lead: usize) -> Option<Fields> {
         fields.count += 1;
         at = end;
     }
-    fields.numbers[0] = expand_year(fields.numbers[0], year_digits);
     if fields.count < 3 {
         return None;
     }
@@ -159,6 +159,7 @@ fn split_packed(text: &[u8], lead: usize) -> Option<Fields> {
     {
         rest = read_time_of_day(time, &mut fields);
     }
+    fields.numbers[0] = expand_year(fields.numbers[0], year_digits, &fields.numbers);
     finish(rest, &mut fields);
     Some(fields)
 }
@@ -188,7 +189,7 @@ fn read_time_of_day<'a>(time: &'a [u8], fields: &mut Fields) -> &'a [u8] {
 fn split_delimited(text: &[u8]) -> Option<Fields> {
     let mut fields =
         Fields { numbers: [0; 6], count: 0, micro: 0, fsp: 0, round_up: false, offset: None, clean: true };
-    let mut rest = text;
+    let (mut rest, mut year_digits) = (text, 0);
     while fields.count < 6 {
         let run = digit_run(rest);
         if run == 0 {
@@ -199,7 +200,10 @@ fn split_delimited(text: &[u8]) -> Option<Fields> {
             return None;
         }
         let value = number(&rest[..width]);
-        fields.numbers[fields.count] = if fields.count == 0 { expand_year(value, width) } else { value };
+        fields.numbers[fields.count] = value;
+        if fields.count == 0 {
+            year_digits = width;
+        }
         fields.count += 1;
         rest = &rest[width..];
         if fields.count == 6 {
@@ -212,6 +216,7 @@ fn split_delimited(text: &[u8]) -> Option<Fields> {
     if fields.count < 3 {
         return None;
     }
+    fields.numbers[0] = expand_year(fields.numbers[0], year_digits, &fields.numbers);
     finish(rest, &mut fields);
     Some(fields)
 }
