@@ -23,7 +23,7 @@ use kernel::{RouteId, Severity};
 use rustix::event::{Timespec, epoll};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use transporter::{FrameReader, LinkReader, ReadOutcome};
+use transporter::{FrameReader, LinkReader, PeerRole, ReadOutcome};
 
 /// The token of the worker's own wake-up.
 pub(crate) const WAKE_TOKEN: u64 = u64::MAX;
@@ -302,7 +302,12 @@ impl Receiver {
             self.unfinished.retain(|n| *n != number);
             self.paused.retain(|n| *n != number);
             let reason = link.out.closing_reason().unwrap_or(reason);
-            core.log(Severity::Warning, format!("link to {} is gone: {reason}", link.out.peer));
+            // Clients come and go; a data node that goes is news.
+            let severity = match link.out.peer.role {
+                PeerRole::ApiNode if link.out.closing_reason().is_none() => Severity::Info,
+                PeerRole::ApiNode | PeerRole::DataNode => Severity::Warning,
+            };
+            core.log(severity, format!("link to {} is gone: {reason}", link.out.peer));
             // So that other workers' writes fail too, whatever ended the link.
             link.out.close(reason.clone());
             core.directory.link_lost(link.route, &link.out.peer, reason);
