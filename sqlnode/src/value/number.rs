@@ -161,7 +161,7 @@ pub fn truncate_f64(value: f64, places: i32) -> f64 {
 }
 
 fn scaled(value: f64, places: i32, whole: impl Fn(f64) -> f64) -> f64 {
-    let power = 10f64.powi(places.abs().min(308));
+    let power = 10f64.powi(places.saturating_abs().min(308));
     let result = if places >= 0 { whole(value * power) / power } else { whole(value / power) * power };
     // Too many places to matter, or too few to leave anything.
     if result.is_finite() {

@@ -144,12 +144,17 @@ fn errors_have_mysqls_numbers_classes_and_words() {
         "HY000",
         "Can't drop database 'nowhere'; database doesn't exist",
     );
+    assert_eq!(sql.rows("SELECT * FROM t"), grid(&[&["1", "a", "1"]]), "a failed statement writes nothing");
+}
+
+#[test]
+fn bad_statements_say_where_and_why() {
+    let sql = shared();
     let failure = sql.fails("SELEC 1");
     assert_eq!((failure.code, failure.sqlstate.as_str()), (1064, "42000"));
     assert!(failure.message.ends_with("near 'SELEC 1' at line 1"), "{failure:?}");
     let failure = sql.fails("SELECT 9223372036854775807 + 1");
     assert_eq!((failure.code, failure.sqlstate.as_str()), (1690, "22003"));
-    assert_eq!(sql.rows("SELECT * FROM t"), grid(&[&["1", "a", "1"]]), "a failed statement writes nothing");
 }
 
 #[test]

@@ -315,6 +315,8 @@ impl Decimal {
 
     fn rescale(&self, places: i32, round: bool) -> Computed {
         let scale = i32::from(self.scale());
+        // Beyond all digits it makes no difference how far.
+        let places = places.max(-2 * DIGITS_MAX as i32);
         if places == scale {
             return Ok(self.clone());
         }

@@ -176,6 +176,14 @@ proptest! {
     }
 
     #[test]
+    fn any_number_of_places_is_fine(a in numbers(), places in any::<i32>()) {
+        let x = dec(&a);
+        let _ = x.round_places(places);
+        prop_assert!(x.truncate_places(places).abs().compare(&x.abs()).is_le());
+        let _ = crate::value::number::round_f64(x.to_f64(), places);
+    }
+
+    #[test]
     fn damaged_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..32), p in 0u8..70, s in 0u8..70) {
         let _ = Decimal::decode(&bytes, p, s);
         if let Some(parsed) = Decimal::parse(&bytes) {

@@ -141,7 +141,7 @@ impl Interval {
     /// The interval in the other direction.
     #[must_use]
     pub const fn negated(self) -> Interval {
-        Interval { months: -self.months, micros: -self.micros }
+        Interval { months: self.months.saturating_neg(), micros: self.micros.saturating_neg() }
     }
 }
 

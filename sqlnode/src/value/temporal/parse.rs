@@ -334,7 +334,7 @@ pub fn parse_time(text: &str) -> Option<Parsed<Time>> {
         }
         _ => (0, 0, false, rest),
     };
-    let magnitude = (seconds * 1_000_000).saturating_add(i64::from(micro) + i64::from(round_up));
+    let magnitude = seconds.saturating_mul(1_000_000).saturating_add(i64::from(micro) + i64::from(round_up));
     let micros = if negative { -magnitude } else { magnitude };
     let value = Time::from_micros_clamped(micros, fsp);
     let clean = rest.iter().all(u8::is_ascii_whitespace) && value.micros() == micros;

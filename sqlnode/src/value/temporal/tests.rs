@@ -202,7 +202,29 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "[0-9:.T +/x-]{0,30}") {
+    fn no_interval_panics(text in "[0-9:. x-]{0,40}", micros in any::<i64>(), months in any::<i64>()) {
+        use IntervalUnit as U;
+        let start = DateTime::from_linear_micros(63_000_000_000_000_000, 6).unwrap();
+        for unit in [U::Microsecond, U::Second, U::Day, U::Year, U::DayMicrosecond, U::YearMonth] {
+            for value in [crate::value::Value::text(&text), micros.into()] {
+                if let Some(interval) = Interval::new(&value, unit) {
+                    let _ = add_interval(start, interval.negated());
+                }
+            }
+        }
+        let _ = add_interval(start, Interval { months, micros }.negated());
+        let _ = TimeZone::Offset(840).local_from_unix(micros, 6);
+    }
+
+    #[test]
+    fn no_format_panics(text in ".{0,30}", format in "(%.|.){0,10}", micros in any::<i64>()) {
+        let _ = str_to_date(&text, &format, DateRules::default());
+        let _ = time_format(Time::from_micros_clamped(micros, 6), &format);
+        let _ = date_format(DateTime::ZERO, &format);
+    }
+
+    #[test]
+    fn no_text_panics(text in "[0-9]{0,12}[0-9:.T +/x-]{0,30}") {
         let _ = parse_datetime(&text, DateRules::default());
         if let Some(parsed) = parse_time(&text) {
             prop_assert_eq!(parse_time(&parsed.value.to_string()).unwrap().value, parsed.value);

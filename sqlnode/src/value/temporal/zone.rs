@@ -81,7 +81,8 @@ impl TimeZone {
     /// The local time of a moment in microseconds since 1970; `None` outside the years 1 to 9999.
     pub fn local_from_unix(&self, unix_micros: i64, fsp: u8) -> Option<DateTime> {
         let offset = self.offset_at(unix_micros.div_euclid(MICROS_PER_SECOND));
-        let linear = unix_micros + offset * MICROS_PER_SECOND + EPOCH_DAY * MICROS_PER_DAY;
+        let shift = offset * MICROS_PER_SECOND + EPOCH_DAY * MICROS_PER_DAY;
+        let linear = unix_micros.checked_add(shift)?;
         DateTime::from_linear_micros(linear, fsp)
     }
 
