@@ -1,5 +1,6 @@
 //! Errors of the parser: a MySQL error number, its SQLSTATE and its message, and where it happened.
 
+use crate::error::MySqlError;
 use std::fmt;
 
 /// Why a text is not a statement.
@@ -62,3 +63,9 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
+
+impl From<ParseError> for MySqlError {
+    fn from(error: ParseError) -> MySqlError {
+        MySqlError { code: error.code, sqlstate: error.sqlstate, message: error.message.into() }
+    }
+}

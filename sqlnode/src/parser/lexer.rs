@@ -10,6 +10,7 @@
 //! It never fails: what cannot be a token is [`T::Bad`], and the parser turns that into a syntax error at its place.
 
 use super::keyword::Kw;
+use crate::value::SqlMode;
 
 /// Kinds of token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +69,17 @@ pub struct ParseMode {
     pub no_backslash_escapes: bool,
     /// NOT binds as tightly as `!`.
     pub high_not_precedence: bool,
+}
+
+impl From<SqlMode> for ParseMode {
+    fn from(mode: SqlMode) -> ParseMode {
+        ParseMode {
+            ansi_quotes: mode.contains(SqlMode::ANSI_QUOTES),
+            pipes_as_concat: mode.contains(SqlMode::PIPES_AS_CONCAT),
+            no_backslash_escapes: mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
+            high_not_precedence: mode.contains(SqlMode::HIGH_NOT_PRECEDENCE),
+        }
+    }
 }
 
 /// The version that `/*!nnnnn` is compared with.
