@@ -1,25 +1,17 @@
 //! A cluster of real processes, started by the front door and killed at the end whatever happens.
-//!
-//! The front door runs in a process group of its own, and so do the nodes it starts. Dropping the [`Cluster`]
-//! kills the group. A watchdog, a shell that waits on a pipe from this process, kills it too when this
-//! process ends in any other way; that is also what ends the [`shared`] cluster.
 
-use crate::program::{free_port, wait};
+use crate::group::Group;
+use crate::program::free_port;
 use crate::{Finished, Sql, run};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a cluster may take to answer SQL.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long the processes of a killed group may take to be gone.
-const KILL_LIMIT: Duration = Duration::from_secs(10);
-
 /// What a story wants from its cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -39,12 +31,8 @@ impl Default for Options {
 
 /// A running cluster.
 pub struct Cluster {
+    group: Group,
     folder: TempDir,
-    front_door: Child,
-    group: Pid,
-    /// Closing it wakes the watchdog.
-    watchdog_pipe: Option<ChildStdin>,
-    watchdog: Child,
     sql_port: u16,
     mgm_port: u16,
 }
@@ -73,17 +61,9 @@ impl Cluster {
         if options.single_process {
             command.arg("--single-process");
         }
-        let front_door = command
-            .stdin(Stdio::null())
-            .stdout(output("quickstart.out"))
-            .stderr(output("quickstart.err"))
-            .process_group(0)
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start nucdb quickstart: {e}"));
-        let group = Pid::from_child(&front_door);
-        let mut watchdog = watchdog(group);
-        let watchdog_pipe = watchdog.stdin.take();
-        let mut cluster = Cluster { folder, front_door, group, watchdog_pipe, watchdog, sql_port, mgm_port };
+        command.stdin(Stdio::null()).stdout(output("quickstart.out")).stderr(output("quickstart.err"));
+        let group = Group::spawn(&mut command);
+        let mut cluster = Cluster { group, folder, sql_port, mgm_port };
         cluster.wait_for_sql();
         cluster
     }
@@ -91,7 +71,7 @@ impl Cluster {
     fn wait_for_sql(&mut self) {
         let deadline = Instant::now() + START_LIMIT;
         loop {
-            if let Ok(Some(status)) = self.front_door.try_wait() {
+            if let Some(status) = self.group.leader_status() {
                 panic!("nucdb quickstart ended with {status} before SQL answered\n{}", self.logs());
             }
             let answer = self.sql().run("SELECT 1");
@@ -125,28 +105,13 @@ impl Cluster {
     /// The processes of the cluster, the front door among them.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
-        let group = self.group.as_raw_nonzero().get().to_string();
-        let in_group = |pid: &u32| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            // The name in parentheses may hold anything; after it come state, parent and group.
-            let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-            fields.split_ascii_whitespace().nth(2) == Some(&group)
-        };
-        let mut pids: Vec<u32> = numbered_entries(Path::new("/proc")).into_iter().filter(in_group).collect();
-        pids.sort_unstable();
-        pids
+        self.group.pids()
     }
 
     /// The TCP ports of IPv4 that the processes of the cluster listen on.
     #[must_use]
     pub fn listening_ports(&self) -> Vec<u16> {
-        let sockets: Vec<String> = self.pids().into_iter().flat_map(socket_inodes).collect();
-        let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
-        let mut ports: Vec<u16> =
-            table.lines().skip(1).filter_map(|line| listening(line, &sockets)).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        ports
+        self.group.listening_ports()
     }
 
     /// What the processes wrote to their outputs and logs, for the text of a failure.
@@ -163,30 +128,9 @@ impl Drop for Cluster {
         if std::thread::panicking() {
             eprintln!("{}", self.logs());
         }
-        // Fails only when no process of the group is left.
-        let _ = kill_process_group(self.group, Signal::KILL);
-        let _ = wait(&mut self.front_door, KILL_LIMIT);
-        let deadline = Instant::now() + KILL_LIMIT;
-        while test_kill_process_group(self.group).is_ok() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = self.watchdog.kill();
-        drop(self.watchdog_pipe.take());
-        let _ = self.watchdog.wait();
+        // The group is killed before the folder is removed.
+        self.group.kill();
     }
-}
-
-/// A shell that kills the group when its input ends, which happens when this process does.
-fn watchdog(group: Pid) -> Child {
-    Command::new("sh")
-        .args(["-c", "read -r line; kill -9 -- \"-$0\" 2>/dev/null"])
-        .arg(group.as_raw_nonzero().to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap_or_else(|e| panic!("cannot start the watchdog: {e}"))
 }
 
 /// The front door's program: beside the test binary's folder. It and the node programs are built by the
@@ -197,30 +141,6 @@ fn binary() -> PathBuf {
     let program = folder.join("nucdb");
     assert!(program.exists(), "{} is missing: run cargo build --workspace --bins", program.display());
     program
-}
-
-fn numbered_entries(folder: &Path) -> Vec<u32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-fn socket_inodes(pid: u32) -> Vec<String> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let target = |entry: fs::DirEntry| {
-        let link = fs::read_link(entry.path()).ok()?;
-        Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
-    };
-    entries.filter_map(target).collect()
-}
-
-/// The port of a line of /proc/net/tcp that is a listening socket (state 0A) among those given.
-fn listening(line: &str, sockets: &[String]) -> Option<u16> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
-    if *state != "0A" || !sockets.iter().any(|socket| socket == inode) {
-        return None;
-    }
-    u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()
 }
 
 /// Appends the end of every text file of a folder and the folders in it, to some depth.

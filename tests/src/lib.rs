@@ -11,6 +11,7 @@
 //! of the group it started.
 
 mod cluster;
+mod group;
 mod program;
 mod sql;
 

@@ -100,3 +100,22 @@ pub fn free_port() -> u16 {
     let address = listener.and_then(|l| l.local_addr());
     address.unwrap_or_else(|e| panic!("no free TCP port on 127.0.0.1: {e}")).port()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_and_exit_code_are_kept() {
+        let finished =
+            run(Command::new("sh").args(["-c", "echo a; echo b >&2; exit 3"]), Duration::from_secs(10));
+        assert_eq!((finished.code, finished.timed_out), (Some(3), false));
+        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("a\n", "b\n"));
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed() {
+        let finished = run(Command::new("sleep").arg("600"), Duration::from_millis(50));
+        assert!(finished.timed_out && finished.code.is_none());
+    }
+}

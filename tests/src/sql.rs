@@ -190,3 +190,17 @@ impl Drop for Session {
         let _ = wait(&mut self.client, Duration::from_secs(5));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_client_are_read() {
+        let text = "ERROR 1062 (23000) at line 1: Duplicate entry '1: 2' for key 't.PRIMARY'\n";
+        let failure = parse_failure(text).unwrap();
+        assert_eq!((failure.code, failure.sqlstate.as_str()), (1062, "23000"));
+        assert_eq!(failure.message, "Duplicate entry '1: 2' for key 't.PRIMARY'");
+        assert_eq!(parse_failure("Killed"), None);
+    }
+}
