@@ -85,7 +85,7 @@ fn a_typical_file_is_read_to_the_last_field() {
     assert_eq!((layout.ldm_count(), layout.workers.len()), (2, 5));
     let one = config.data_node(NodeId(1)).unwrap();
     assert!(one.automatic_thread_config);
-    assert_eq!(one.thread_layout(&[0, 1]).unwrap().workers.len(), 2);
+    assert_eq!(one.thread_layout(&[0, 1, 2]).unwrap().workers.len(), 3);
     assert_eq!(config.mgm_node(NodeId(145)).unwrap().arbitration_rank, 1);
     assert_eq!(config.connect_string(), "10.0.0.9:1186");
     assert_eq!(config.api_node(NodeId(200)).unwrap().host_name.as_deref(), Some("10.0.0.2"));

@@ -188,9 +188,9 @@ impl Core {
             let back = match route {
                 RouteId::SELF => self.keep_own(buffer),
                 route if usize::from(route.0) <= self.senders.len() => {
-                    self.to_worker(usize::from(route.0) - 1, buffer)
+                    self.pass_to_worker(usize::from(route.0) - 1, buffer)
                 }
-                route => self.to_link(route, buffer),
+                route => self.pass_to_link(route, buffer),
             };
             self.out.give_back(route, back);
             Counters::add(&self.counters.batches, 1);
@@ -214,7 +214,7 @@ impl Core {
         buffer
     }
 
-    fn to_worker(&mut self, worker: usize, mut buffer: Vec<u8>) -> Vec<u8> {
+    fn pass_to_worker(&mut self, worker: usize, mut buffer: Vec<u8>) -> Vec<u8> {
         let batch = &mut self.batches[worker];
         if batch.is_empty() {
             return std::mem::replace(batch, buffer);
@@ -223,7 +223,7 @@ impl Core {
         buffer
     }
 
-    fn to_link(&mut self, route: RouteId, mut buffer: Vec<u8>) -> Vec<u8> {
+    fn pass_to_link(&mut self, route: RouteId, mut buffer: Vec<u8>) -> Vec<u8> {
         if route == self.directory.mgm_route() {
             if let Some(mgm) = &self.mgm {
                 let _ = mgm.try_send(buffer);

@@ -98,12 +98,12 @@ pub fn start(cluster: &ClusterConfig, node: NodeId, options: &Options) -> Result
     let identity = Identity { cluster: cluster_hash(&cluster.name), node, incarnation };
     let acceptor = listen(cluster, own, identity, options.in_process)?;
     let accepting = acceptor.wake();
-    let mut node = build(cluster, setup, layout, accepting).map_err(system)?;
-    node.start_helpers(cluster, own, identity, acceptor, options.in_process).map_err(system)?;
+    let mut node = build(cluster, setup, layout, accepting).map_err(|e| system(&e))?;
+    node.start_helpers(cluster, own, identity, acceptor, options.in_process).map_err(|e| system(&e))?;
     Ok(node)
 }
 
-fn system(error: std::io::Error) -> StartError {
+fn system(error: &std::io::Error) -> StartError {
     StartError(format!("the operating system refuses what a data node needs: {error}"))
 }
 

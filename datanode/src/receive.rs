@@ -131,11 +131,9 @@ impl Receiver {
     /// Waits for links or the wake-up, at most `timeout`; returns how many events [`Self::serve_events`] will serve.
     pub(crate) fn poll_asleep(&mut self, timeout: &Timespec) -> usize {
         self.events.clear();
-        match epoll::wait(&*self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(timeout)) {
-            Ok(count) => count,
-            // Interrupted: as good as over.
-            Err(_) => 0,
-        }
+        // Interrupted: as good as over.
+        epoll::wait(&*self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(timeout))
+            .unwrap_or(0)
     }
 
     /// Serves the links of the events got before.

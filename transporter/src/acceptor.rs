@@ -194,7 +194,7 @@ impl Acceptor {
                     }
                     if self.pending.len() >= PENDING_MAX {
                         let oldest = self.pending.remove(0);
-                        self.log.refused(&oldest.address, "too many peers that do not introduce themselves");
+                        self.log.refused(oldest.address, "too many peers that do not introduce themselves");
                     }
                     let deadline = Instant::now() + HANDSHAKE_TIME_MAX;
                     self.pending.push(Pending { stream, address, bytes: [0; HELLO_BYTES], got: 0, deadline });
@@ -217,14 +217,14 @@ impl Acceptor {
         while peer.got < HELLO_BYTES {
             match peer.stream.read(&mut peer.bytes[peer.got..]) {
                 Ok(0) => {
-                    self.log.refused(&peer.address, "closed before its hello was complete");
+                    self.log.refused(peer.address, "closed before its hello was complete");
                     return Progress::Done(None);
                 }
                 Ok(count) => peer.got += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => {
-                    self.log.refused(&peer.address, error);
+                    self.log.refused(peer.address, error);
                     return Progress::Done(None);
                 }
             }
@@ -236,7 +236,7 @@ impl Acceptor {
             if Instant::now() < peer.deadline {
                 return Progress::Waiting;
             }
-            self.log.refused(&peer.address, "no complete hello in time");
+            self.log.refused(peer.address, "no complete hello in time");
             self.answer(index, ErrorCode::MALFORMED_MESSAGE, CURRENT as u32);
             return Progress::Done(None);
         }

@@ -147,7 +147,7 @@ pub fn connect_with(address: &str, hello: &Hello, options: ConnectOptions) -> Re
             None => Arc::new(Wake::new().map_err(unreachable)?),
         };
         if let Some(answer) = inproc::request(*hello, wake) {
-            return connect_inside(address, answer, options.timeout);
+            return connect_inside(address, &answer, options.timeout);
         }
     }
     let mut stream = tcp::connect(address, deadline).map_err(unreachable)?;
@@ -168,7 +168,7 @@ pub fn connect_with(address: &str, hello: &Hello, options: ConnectOptions) -> Re
 
 fn connect_inside(
     address: &str,
-    answer: std::sync::mpsc::Receiver<inproc::Reply>,
+    answer: &std::sync::mpsc::Receiver<inproc::Reply>,
     timeout: Duration,
 ) -> Result<Link, ConnectError> {
     let address = address.to_owned();
