@@ -69,5 +69,7 @@ async fn main() -> Result<(), NdbError> {
             println!("{} {}", row.get_u32("id")?.unwrap_or_default(), row.get_str("name")?.unwrap_or("-"));
         }
     }
+    drop(scan);
+    cluster.close().await;
     Ok(())
 }

@@ -26,7 +26,7 @@ use tokio::io::Interest as FdInterest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, watch};
 use transporter::Wake;
-use transporter::mgm_link::{MgmError, NodeLink};
+use transporter::mgm_link::{MgmError, NodeLink, NodeLinkHandle};
 
 /// How often the core looks at the time.
 const TICK: Duration = Duration::from_millis(50);
@@ -47,7 +47,8 @@ pub(crate) struct Inner {
     place: Place,
     next_link: AtomicU16,
     /// Keeps the node id ours.
-    mgm: Option<NodeLink>,
+    mgm: Mutex<Option<NodeLink>>,
+    mgm_handle: Option<NodeLinkHandle>,
 }
 
 pub(crate) struct Shared {
@@ -138,7 +139,8 @@ impl ClusterConnection {
             next_link: AtomicU16::new(options.link.wrapping_add(1)),
             options,
             place,
-            mgm,
+            mgm_handle: mgm.as_ref().map(|link| link.handle().clone()),
+            mgm: Mutex::new(mgm),
         });
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             NdbError::with(ErrorCode::STATUS_ERROR, "a connection is opened inside a tokio runtime")
@@ -200,7 +202,17 @@ impl ClusterConnection {
     /// The newest configuration, if a management server gave it.
     #[must_use]
     pub fn config(&self) -> Option<Arc<config::ClusterConfig>> {
-        self.inner.mgm.as_ref().map(|link| link.handle().config())
+        self.inner.mgm_handle.as_ref().map(NodeLinkHandle::config)
+    }
+
+    /// Leaves the cluster: the API node id is free when this returns. Without it, the id is free when the management
+    /// server has noticed that the process is gone. What is still under way ends as if all links were lost.
+    pub async fn close(self) {
+        self.tell(Core::shut_down);
+        let link = self.inner.mgm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(link) = link {
+            link.leave().await;
+        }
     }
 
     /// Begins a transaction. Nothing is sent before its first execute.
