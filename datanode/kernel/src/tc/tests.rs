@@ -1,0 +1,1 @@
+//! Stories about TC alone.
