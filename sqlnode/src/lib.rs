@@ -2,8 +2,12 @@
 //!
 //! It talks to the cluster through `ndbapi` alone and never sees a signal.
 
+pub mod catalog;
 pub mod error;
+pub mod exec;
 pub mod expr;
 pub mod parser;
+pub mod plan;
 pub mod protocol;
+pub mod session;
 pub mod value;

@@ -2,7 +2,6 @@
 //!
 //! Everything here comes from the configuration and the machine, through the runtime; blocks read nothing else.
 
-use crate::ldm::page::DataMemory;
 use signals::NodeId;
 
 /// See the module.
@@ -18,8 +17,6 @@ pub struct NodeSetup {
     pub ldms: u16,
     /// TC instances of this node, from 0.
     pub tcs: u16,
-    /// The node's row memory, shared by its LDMs.
-    pub data_memory: DataMemory,
     /// TransactionDeadlockDetectionTimeout.
     pub deadlock_timeout_ms: u64,
     /// TransactionInactiveTimeout; `u64::MAX` for never.

@@ -71,7 +71,11 @@ impl<'a> Binder<'a> {
                 Ok(column)
             }
             Expr::UserVar(name) => {
-                let ty = types::string(65_535 / 4, self.connection());
+                // The variable's present value decides, as in MySQL; one never set is a string.
+                let ty = match self.facts.user_var(name) {
+                    Value::Null | Value::Text(_) => types::string(65_535 / 4, self.connection()),
+                    value => type_of_value(&value, self.connection()),
+                };
                 Ok(self.finish(Node::UserVar(name.clone()), ty, true, Coercion::Implicit))
             }
             Expr::Assign(name, value) => {

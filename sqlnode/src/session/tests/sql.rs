@@ -1,0 +1,336 @@
+//! SQL through PyMySQL and the mariadb client, over the in-memory stand-in.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use super::memory::Memory;
+use crate::exec::store::Cluster;
+use crate::protocol::{Server, ServerConfig, StopHandle};
+use crate::session::{NodeConfig, Sessions, SqlNode};
+
+struct TestServer {
+    port: u16,
+    stop: StopHandle,
+}
+
+impl TestServer {
+    async fn start(with_cluster: bool) -> Self {
+        let address = "127.0.0.1:0".parse().unwrap();
+        let node = SqlNode::new(NodeConfig::new("", address));
+        if with_cluster {
+            let memory = Memory::default();
+            memory.create_database("test").unwrap();
+            node.set_cluster(Cluster::Memory(memory));
+        }
+        let config = ServerConfig { tls: false, ..ServerConfig::default() };
+        let server = Server::bind(address, config, Sessions(Arc::clone(&node))).await.unwrap();
+        let (port, stop) = (server.address().port(), server.stop_handle());
+        tokio::spawn(server.run());
+        Self { port, stop }
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}
+
+async fn run(program: &'static str, arguments: Vec<String>) -> (bool, String) {
+    tokio::task::spawn_blocking(move || {
+        let output = Command::new(program)
+            .args(&arguments)
+            .output()
+            .unwrap_or_else(|error| panic!("{program} is needed for this test: {error}"));
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    })
+    .await
+    .unwrap()
+}
+
+const PRELUDE: &str = r#"
+import sys, pymysql, datetime, decimal
+port = int(sys.argv[1])
+def connect(db='test', **o):
+    return pymysql.connect(host='127.0.0.1', port=port, user='root', database=db, autocommit=True, **o)
+c = connect()
+cur = c.cursor()
+def q(sql, args=None):
+    cur.execute(sql, args)
+    return list(cur.fetchall())
+def affected(sql, args=None):
+    return cur.execute(sql, args)
+def fails(code, sql, args=None):
+    try:
+        cur.execute(sql, args)
+    except pymysql.err.MySQLError as e:
+        assert e.args[0] == code, (sql, e)
+        return e.args[1]
+    raise AssertionError('no error: ' + sql)
+def eq(a, b):
+    assert a == b, (a, b)
+"#;
+
+async fn python(server: &TestServer, script: &str) {
+    let arguments =
+        vec!["-c".to_owned(), format!("{PRELUDE}{script}\nprint('all good')"), server.port.to_string()];
+    let (ok, text) = run("/usr/bin/python3", arguments).await;
+    assert!(ok && text.contains("all good"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_come_back_as_they_went_in() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q("""create table t (id int primary key, name varchar(20), d decimal(8,2), f double, dt datetime(3), day date,
+     b varbinary(10), note text, tiny tinyint unsigned, e enum('x','y'), t time)""")
+row = (1, 'Ada \u2603', decimal.Decimal('12.50'), 0.25, datetime.datetime(2026, 11, 30, 1, 2, 3, 250000),
+       datetime.date(2026, 11, 30), b'\x00\xff', 'long text', 255, 'y', datetime.timedelta(hours=25))
+eq(affected('insert into t values (%s,%s,%s,%s,%s,%s,_binary %s,%s,%s,%s,%s)', row), 1)
+eq(q('select * from t'), [row])
+eq(q('select * from t where id = 1'), [row])
+eq(affected('insert into t (id) values (2), (3), (4)'), 3)
+eq(q('select id from t where id in (4, 2, 9)'), [(2,), (4,)])
+eq(q('select id, name from t where name is null order by id desc limit 1, 1'), [(3, None)])
+eq(q('select count(*), sum(id), min(id), max(id), avg(id) from t'), [(4, 10, 1, 4, decimal.Decimal('2.5000'))])
+eq(q('select id % 2 as odd, count(*) as n from t group by odd order by odd'), [(0, 2), (1, 2)])
+eq(q('select id % 2 as odd, count(*) as n from t group by odd having n > 5'), [])
+eq(q('select distinct name is null from t order by 1'), [(0,), (1,)])
+eq(q('select count(*) from t where id > 100'), [(0,)])
+eq(q('select a.id, b.id from t a join t b on a.id = b.id + 1 order by a.id'), [(2, 1), (3, 2), (4, 3)])
+eq(q('select a.id, b.id from t a left join t b on b.id = a.id + 3 where a.id < 3 order by 1'), [(1, 4), (2, None)])
+eq(fails(1062, 'insert into t (id) values (2)'), "Duplicate entry '2' for key 't.PRIMARY'")
+eq(fails(1062, 'insert into t (id) values (8), (3)'), "Duplicate entry '3' for key 't.PRIMARY'")
+eq(q('select id from t where id = 8'), [])
+fails(1264, 'insert into t (id, tiny) values (9, 256)')
+fails(1406, "insert into t (id, name) values (9, repeat('x', 21))")
+fails(1054, 'select nope from t')
+fails(1146, 'select * from nope')
+fails(1136, 'insert into t (id, name) values (1)')
+eq(affected('truncate table t'), 0)
+eq(q('select * from t'), [])
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_count_what_mysql_counts() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q('create table t (id int primary key auto_increment, v int not null default 7, u timestamp null on update current_timestamp)')
+eq(affected('insert into t (v) values (10), (20), (30)'), 3)
+eq(cur.lastrowid, 1)
+eq(q('select last_insert_id()'), [(1,)])
+eq(q('select id, v from t'), [(1, 10), (2, 20), (3, 30)])
+eq(affected('insert into t (id, v) values (5000, 1)'), 1)
+affected('insert into t () values ()')
+eq(cur.lastrowid, 5001)
+eq(q('select v from t where id = 5001'), [(7,)])
+affected('delete from t where id >= 5000')
+eq(affected('update t set v = v + 1'), 3)
+eq(affected('update t set v = 11 where id = 1'), 0)
+eq(affected('update t set v = v * 2, u = null where v > 20 order by id desc limit 1'), 1)
+eq(q('select v from t order by id'), [(11,), (21,), (62,)])
+eq(affected('update t set id = id + 100 where id = 1'), 1)
+eq(q('select id from t order by id'), [(2,), (3,), (101,)])
+fails(1062, 'update t set id = 3 where id = 2')
+eq(affected('delete from t where id = 101'), 1)
+eq(affected('delete from t where id = 101'), 0)
+eq(affected('insert ignore into t (id, v) values (2, 0), (50, 5)'), 1)
+eq(q('show warnings')[0][:2], ('Warning', 1062))
+eq(affected('replace into t (id, v) values (2, 99), (51, 6)'), 3)
+eq(affected('insert into t (id, v) values (2, 1) on duplicate key update v = v + values(v)'), 2)
+eq(q('select v from t where id = 2'), [(100,)])
+eq(affected('insert into t (id, v) values (2, 1) on duplicate key update v = v'), 0)
+eq(affected('insert into t (v) select v from t where id > 40'), 2)
+eq(affected('delete from t'), 6)
+fails(1048, 'insert into t (v) values (null)')
+f = connect(client_flag=pymysql.constants.CLIENT.FOUND_ROWS)
+fc = f.cursor()
+fc.execute('insert into t (id, v) values (1, 1)')
+eq(fc.execute('update t set v = 1 where id = 1'), 1)
+q('create table h (a int, b int)')
+eq(affected('insert into h values (1, 1), (1, 1)'), 2)
+eq(q('select * from h'), [(1, 1), (1, 1)])
+eq(affected('delete from h limit 1'), 1)
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_statement_undoes_only_itself() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q('create table t (id int primary key)')
+q('begin')
+q('insert into t values (1)')
+fails(1062, 'insert into t values (1)')
+fails(1062, 'insert into t values (7), (8), (1)')
+q('insert into t values (2)')
+q('commit')
+eq(q('select id from t'), [(1,), (2,)])
+q('begin'); q('insert into t values (3)'); q('savepoint a'); q('insert into t values (4)')
+q('rollback to a'); q('insert into t values (5)'); q('rollback to savepoint a'); q('commit')
+eq(q('select id from t'), [(1,), (2,), (3,)])
+fails(1305, 'rollback to nowhere')
+q('start transaction'); q('delete from t'); q('rollback')
+eq(q('select count(*) from t'), [(3,)])
+q('set autocommit = 0'); q('insert into t values (9)'); q('rollback'); q('set autocommit = 1')
+eq(q('select count(*) from t'), [(3,)])
+q('begin'); q('select * from t where id = 1 for update'); q('update t set id = 10 where id = 1'); q('commit')
+eq(q('select id from t order by id'), [(2,), (3,), (10,)])
+q('start transaction read only'); fails(1792, 'insert into t values (20)'); q('commit')
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn schemas_are_made_shown_and_dropped() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q('create database shop'); fails(1007, 'create database shop'); q('create database if not exists shop')
+q('use shop')
+q("""create table p (id bigint unsigned not null auto_increment, name varchar(30) not null default 'x', price decimal(6,2),
+     made timestamp default current_timestamp, primary key (id), key by_name (name)) engine=innodb comment 'things'""")
+codes = [w[1] for w in q('show warnings')]
+assert 1266 in codes and 1235 in codes, codes
+eq(q('show tables'), [('p',)])
+eq(q('describe p')[0], ('id', 'bigint unsigned', 'NO', 'PRI', None, 'auto_increment'))
+eq([r[3] for r in q('show columns from p')], ['PRI', 'MUL', '', ''])
+create = q('show create table p')[0][1]
+assert 'PRIMARY KEY (`id`)' in create and 'ENGINE=ndbcluster' in create, create
+q('create table p2 like p')
+eq(q('show create table p2')[0][1], create.replace('`p`', '`p2`'))
+eq(len(q('show index from p')), 2)
+eq(q("select table_name, engine from information_schema.tables where table_schema = 'shop' order by 1"),
+   [('p', 'ndbcluster'), ('p2', 'ndbcluster')])
+eq(q("select column_name, data_type from information_schema.columns where table_name = 'p' and ordinal_position = 2"),
+   [('name', 'varchar')])
+assert ('shop',) in q('show databases')
+eq(q("show tables like 'p_'"), [('p2',)])
+fails(1050, 'create table p (a int)')
+fails(1235, 'create table u (a int primary key, b int unique)')
+fails(1235, 'alter table p add column z int')
+fails(1068, 'create table u (a int primary key, b int primary key)')
+fails(1072, 'create table u (a int, primary key (b))')
+fails(1067, 'create table u (a int not null default null)')
+fails(1286, 'create table u (a int) engine=nonsense')
+q('drop table p, p2'); fails(1051, 'drop table p'); q('drop table if exists p')
+eq(q('show warnings')[0][1], 1051)
+q('drop database shop'); fails(1008, 'drop database shop'); fails(1049, 'use shop'); fails(1046, 'select * from x')
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_drivers_ask_at_connect_is_answered() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+names = '''auto_increment_increment character_set_client character_set_connection character_set_results
+character_set_server collation_server collation_connection init_connect interactive_timeout license lower_case_table_names
+max_allowed_packet net_buffer_length net_write_timeout performance_schema query_cache_size query_cache_type sql_mode
+system_time_zone time_zone transaction_isolation tx_isolation wait_timeout version version_comment'''.split()
+row = q('select ' + ', '.join('@@session.' + n + ' as ' + n for n in names))[0]
+eq(len(row), len(names))
+assert row[-2].startswith('8.0'), row
+for sql in ['set names utf8mb4', 'SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci', 'set @@session.autocommit = off',
+            'set autocommit=1', "set sql_mode='STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'", "set time_zone='+02:00'",
+            'set session transaction isolation level read committed', 'set sql_select_limit=default', 'rollback',
+            'set character_set_results = null', 'set foreign_key_checks = 0, unique_checks = 0', 'set @a = 5']:
+    q(sql)
+eq(q('select @a, @a + 1, database(), connection_id() > 0'), [(5, 6, 'test', 1)])
+eq(q('select user(), 1 + 1, null, "x"'), [('root@127.0.0.1', 2, None, 'x')])
+fails(1193, 'set nonsense = 1'); fails(1193, 'select @@nonsense'); fails(1238, 'set version = 1')
+eq(q("show variables like 'version'")[0][1], q('select version()')[0][0])
+eq(q("show variables where variable_name = 'autocommit'"), [('autocommit', 'ON')])
+for sql in ['show engines', 'show collation', 'show character set', 'show processlist', 'show status',
+            'show table status', 'show full tables', 'show grants', 'show errors', 'show count(*) warnings']:
+    q(sql)
+q("prepare s from 'select ? + ?'"); q('set @x = 3, @y = 4'); eq(q('execute s using @x, @y'), [(7,)]); q('deallocate prepare s')
+fails(1243, 'execute s')
+for sql in ['', ';', 'select', 'selec 1', 'select * from', 'create table', "insert into t values ('", 'select 1 union select 2',
+            'lock tables t read', 'call p()', 'load data local infile "x" into table t', 'select (select 1)']:
+    try:
+        cur.execute(sql); cur.fetchall()
+    except pymysql.err.MySQLError as e:
+        assert e.args[0] > 1000, e
+eq(q('select 1'), [(1,)])
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_cluster_the_node_answers_errors() {
+    let server = TestServer::start(false).await;
+    let script = r#"
+import sys, pymysql
+c = pymysql.connect(host='127.0.0.1', port=int(sys.argv[1]), user='root')
+cur = c.cursor()
+cur.execute('select 1 + 1'); assert cur.fetchone() == (2,)
+for sql in ['show databases', 'select * from test.t', 'begin', 'insert into test.t values (1)', 'create database d']:
+    try:
+        cur.execute(sql); raise SystemExit('no error: ' + sql)
+    except pymysql.err.MySQLError as e:
+        assert e.args[0] == 157, (sql, e)
+print('all good')
+"#;
+    let (ok, text) = run("/usr/bin/python3", vec!["-c".into(), script.into(), server.port.to_string()]).await;
+    assert!(ok && text.contains("all good"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sysbench_runs_its_oltp_workloads() {
+    let server = TestServer::start(true).await;
+    for (workload, steps) in [
+        ("oltp_insert", &["prepare", "run", "cleanup"][..]),
+        ("oltp_point_select", &["prepare", "run", "cleanup"]),
+        ("oltp_update_non_index", &["prepare", "run", "cleanup"]),
+        ("oltp_delete", &["prepare", "run", "cleanup"]),
+        ("oltp_read_write", &["prepare", "run", "cleanup"]),
+    ] {
+        for step in steps {
+            let arguments = [
+                workload.to_owned(),
+                "--db-driver=mysql".to_owned(),
+                "--mysql-host=127.0.0.1".to_owned(),
+                format!("--mysql-port={}", server.port),
+                "--mysql-user=root".to_owned(),
+                "--mysql-db=test".to_owned(),
+                "--table-size=200".to_owned(),
+                "--threads=1".to_owned(),
+                "--events=50".to_owned(),
+                "--time=30".to_owned(),
+                (*step).to_owned(),
+            ];
+            let (ok, text) = run("sysbench", arguments.to_vec()).await;
+            assert!(ok && !text.contains("FATAL"), "{workload} {step}: {text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mariadb_client_shows_tables() {
+    let server = TestServer::start(true).await;
+    let sql = "create table t (id int primary key, v varchar(10)); insert into t values (1,'a'),(2,'b'); \
+               select * from t; update t set v='c' where id=2; select v from t where id=2";
+    let arguments =
+        ["--no-defaults", "-h127.0.0.1", &format!("-P{}", server.port), "-uroot", "test", "-t", "-e", sql];
+    let (ok, text) = run("mariadb", arguments.iter().map(|&a| a.to_owned()).collect()).await;
+    assert!(ok && text.contains("|  1 | a    |") && text.contains("| c    |"), "{text}");
+}
