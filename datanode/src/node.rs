@@ -370,7 +370,15 @@ impl Node {
     /// Its row memory.
     #[must_use]
     pub fn memory(&self) -> MemoryUsage {
-        MemoryUsage::default()
+        let memory = &self.setup.data_memory;
+        MemoryUsage {
+            page_bytes: u32::try_from(kernel::ldm::page::PAGE_BYTES).unwrap_or(0),
+            data_pages_used: memory.used(),
+            data_pages_total: memory.total(),
+            // Indexes live in the same pages.
+            index_pages_used: 0,
+            index_pages_total: 0,
+        }
     }
 
     /// Data nodes it cannot reach, with address and reason.

@@ -2,6 +2,7 @@
 
 use config::{ClusterConfig, DataNodeConfig, NodeType, Role, TcpConfig, ThreadLayout, available_cpus};
 use kernel::NodeSetup;
+use kernel::ldm::page::{DataMemory, PAGE_BYTES};
 use signals::NodeId;
 use transporter::{PeerRole, SocketOptions};
 
@@ -61,6 +62,7 @@ pub fn node_setup(
         groups: cluster.node_groups(),
         ldms: layout.ldm_count(),
         tcs: layout.tc_count(),
+        data_memory: DataMemory::new(node.data_memory_bytes / u64::try_from(PAGE_BYTES).unwrap_or(32 << 10)),
         deadlock_timeout_ms: node.transaction_deadlock_detection_timeout_ms,
         inactive_timeout_ms: node.transaction_inactive_timeout().unwrap_or(u64::MAX),
         transactions_max: node.max_no_of_concurrent_transactions,

@@ -5,6 +5,7 @@
 use crate::ErrorCode;
 use crate::ids::*;
 use crate::partition::PartitionMap;
+use crate::peer::PeerSignal;
 use crate::table::TableDef;
 use bincode::{Decode, Encode};
 
@@ -270,7 +271,7 @@ pub enum ControlSignal {
         refusal: Refusal,
     },
 
-    // --- blocks of the main role, between data nodes: see the blocks' own files ------------------------------
+    // --- blocks of the main role, between data nodes ------------------------------------------------------------
     /// Qmgr, Ndbcntr, Dbdih and Dbdict among themselves.
     Peer(PeerSignal),
 }
@@ -288,11 +289,4 @@ pub struct ApiRegConf {
     pub ldms: u16,
     /// The node groups, members in id order.
     pub groups: Vec<Vec<NodeId>>,
-}
-
-/// Signals between the main-role blocks of the data nodes.
-#[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
-pub enum PeerSignal {
-    /// Qmgr to Qmgr: I am alive.
-    Heartbeat,
 }

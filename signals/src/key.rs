@@ -112,6 +112,20 @@ impl KeyShape {
         Self { whole: parts.iter().all(|p| p.1), parts, fixed_length }
     }
 
+    /// Whether the distribution key is the whole key, so that one hash serves placement and index.
+    #[inline]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Whether `key` has the length of a table's keys, for tables whose key columns are all fixed.
+    #[inline]
+    #[must_use]
+    pub fn fits(&self, key: &[u8]) -> bool {
+        self.fixed_length == Some(key.len())
+    }
+
     /// The distribution hash of `key`, or `None` if the bytes do not have the table's key shape.
     #[inline]
     #[must_use]

@@ -369,7 +369,8 @@ pub struct LqhKeyConf {
 }
 const _: () = assert!(size_of::<LqhKeyConf>() == 40);
 
-/// Primary or backup LDM to TC: the operation failed and is prepared nowhere.
+/// Up the chain to TC: the operation failed. A replica that refuses tells the one before it, which undoes its part and
+/// tells the next; so when TC hears of it, it is prepared nowhere.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct LqhKeyRef {
@@ -379,6 +380,10 @@ pub struct LqhKeyRef {
     pub tc_op: u32,
     /// [`crate::ErrorCode`].
     pub code: u32,
+    /// The receiving replica's operation record; [`NO_OPERATION`] to TC.
+    pub op: u32,
+    /// Zero.
+    pub spare: u32,
 }
 
 /// TC to the last replica, then up the chain to the primary: commit an operation.
@@ -479,8 +484,8 @@ impl Body for AbortReq {
     }
 }
 
-/// Last LDM to TC: the operation is undone on every replica; or, for a self-committing operation that could no
-/// longer be stopped, `too_late`: its LQHKEYCONF or LQHKEYREF comes or came.
+/// LDM to TC: the operation is undone on every replica; or, for a self-committing operation that could no longer be
+/// stopped, `too_late`: its LQHKEYCONF or LQHKEYREF comes or came.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct AbortedConf {
@@ -556,7 +561,14 @@ plain_bodies! {
     LqhKeyConf LqhKeyRef CommittedConf CompleteOrd AbortedConf ReadRowRef
 }
 
-/// The column ids of a projection section.
-pub fn projection(section: &[u8]) -> impl Iterator<Item = u16> + Clone + '_ {
-    section.as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b))
+/// The column ids of a projection section. Frames are aligned, so they are viewed where they lie; `scratch` is for
+/// the case that they are not.
+#[inline]
+pub fn projection<'a>(section: &'a [u8], scratch: &'a mut Vec<u16>) -> &'a [u16] {
+    if let Ok(ids) = <[u16]>::ref_from_bytes(section) {
+        return ids;
+    }
+    scratch.clear();
+    scratch.extend(section.as_chunks::<2>().0.iter().map(|b| u16::from_le_bytes(*b)));
+    scratch
 }

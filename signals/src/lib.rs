@@ -6,7 +6,7 @@
 //! * **Data plane** ([`frame`], [`keyop`], [`scan`]): fixed little-endian structs followed by byte sections, laid
 //!   out so that a receiver casts and goes. They are validated once, where bytes enter the process
 //!   ([`Signal::parse`]), and trusted afterwards.
-//! * **Control plane** ([`control`], [`mgm`]): rare, rich and changing; bincode behind [`codec`].
+//! * **Control plane** ([`control`], `mgm`): rare, rich and changing; bincode behind [`codec`].
 //!
 //! This crate never reads a clock, opens a file, or knows a block's state.
 
@@ -25,6 +25,7 @@ pub mod key;
 pub mod keyop;
 pub mod mgm;
 pub mod partition;
+pub mod peer;
 pub mod scan;
 pub mod table;
 

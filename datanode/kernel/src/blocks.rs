@@ -93,6 +93,15 @@ impl BlockSet {
         self.main.as_deref()
     }
 
+    /// Transactions, operations and scans in use: 0 when the cluster is quiet.
+    #[must_use]
+    pub fn in_use(&self) -> usize {
+        let ldms: usize =
+            self.ldms.iter().flatten().map(|l| l.in_use()).map(|(ops, scans)| ops + scans).sum();
+        let tcs: usize = self.tcs.iter().flatten().map(|t| t.in_use()).map(|(trans, ops)| trans + ops).sum();
+        ldms + tcs
+    }
+
     #[cold]
     fn misdirected(&mut self, target: BlockRef, out: &mut Outbox) {
         self.misdirected += 1;

@@ -20,8 +20,11 @@ pub mod blocks;
 pub mod ldm;
 pub mod mainrole;
 pub mod outbox;
+pub mod pool;
 pub mod setup;
 pub mod tc;
+#[cfg(test)]
+mod testing;
 
 pub use blocks::BlockSet;
 pub use outbox::{Effect, Event, Outbox, RouteId, Severity};

@@ -2,6 +2,7 @@
 //!
 //! Everything here comes from the configuration and the machine, through the runtime; blocks read nothing else.
 
+use crate::ldm::page::DataMemory;
 use signals::NodeId;
 
 /// See the module.
@@ -17,6 +18,8 @@ pub struct NodeSetup {
     pub ldms: u16,
     /// TC instances of this node, from 0.
     pub tcs: u16,
+    /// The node's row memory, shared by its LDMs.
+    pub data_memory: DataMemory,
     /// TransactionDeadlockDetectionTimeout.
     pub deadlock_timeout_ms: u64,
     /// TransactionInactiveTimeout; `u64::MAX` for never.

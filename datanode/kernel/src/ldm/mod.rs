@@ -8,28 +8,11 @@
 
 pub mod acc;
 pub mod fragment;
+pub mod lqh;
 pub mod page;
 mod page_lists;
 pub mod prefetch;
 pub mod row_ref;
 pub mod tup;
 
-use crate::Now;
-use crate::outbox::Outbox;
-use crate::setup::NodeSetup;
-use signals::{BlockRef, Signal};
-
-/// One LDM instance.
-pub struct Ldm {}
-
-impl Ldm {
-    /// The instance at birth.
-    #[must_use]
-    pub fn new(_setup: &NodeSetup, _instance: u16) -> Self {
-        Self {}
-    }
-    /// Handles one signal.
-    pub fn handle(&mut self, _now: Now, _source: BlockRef, _signal: &Signal<'_>, _out: &mut Outbox) {}
-    /// Looks at the time.
-    pub fn tick(&mut self, _now: Now, _out: &mut Outbox) {}
-}
+pub use lqh::Ldm;

@@ -10,7 +10,7 @@ pub const SLOTS_PER_PAGE_MAX: usize = 1 << SLOT_BITS;
 pub const ROW_PAGES_MAX: u32 = 1 << (32 - SLOT_BITS);
 
 /// Where a row lies in its fragment: page number in the upper 21 bits, slot in the lower 11.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct RowRef(pub u32);
 

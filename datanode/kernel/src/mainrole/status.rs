@@ -50,3 +50,14 @@ pub struct NodeStatus {
     /// Grows with every change of the above.
     pub generation: u64,
 }
+
+/// `node 3`, `nodes 3, 4`, `nodes 3, 4, 5 and 12 others`: for texts that say who is waited for.
+pub(super) fn node_list(nodes: impl Iterator<Item = NodeId>) -> String {
+    const SHOWN: usize = 8;
+    let nodes: Vec<String> = nodes.map(|n| n.to_string()).collect();
+    let word = if nodes.len() == 1 { "node" } else { "nodes" };
+    match nodes.len().checked_sub(SHOWN) {
+        None | Some(0) => format!("{word} {}", nodes.join(", ")),
+        Some(more) => format!("{word} {} and {more} others", nodes[..SHOWN].join(", ")),
+    }
+}

@@ -1,0 +1,48 @@
+//! Committed reads: a client asks the LDM of a replica for a row, and gets it or a refusal straight back.
+//!
+//! The hottest path of the database. It takes no lock and keeps no record: one probe of the index, one look at the
+//! row, and the row's columns written into the outgoing buffer.
+
+use super::Ldm;
+use crate::ldm::tup::TupError;
+use crate::outbox::Outbox;
+use signals::frame::View;
+use signals::keyop::{ReadRowRef, ReadRowReq, TransIdAi, projection};
+use signals::{BlockRef, ErrorCode};
+
+impl Ldm {
+    #[inline]
+    pub(super) fn on_readrowreq(&mut self, client: BlockRef, req: &View<'_, ReadRowReq>, out: &mut Outbox) {
+        if let Err(code) = self.read_row(client, req, out) {
+            let body = ReadRowRef { api_op: req.body.api_op, code: u32::from(code.0) };
+            out.send(self.me, client, &body, &[], &[]);
+        }
+    }
+
+    #[inline]
+    fn read_row(
+        &mut self,
+        client: BlockRef,
+        req: &View<'_, ReadRowReq>,
+        out: &mut Outbox,
+    ) -> Result<(), ErrorCode> {
+        let body = &req.body;
+        if let Some(code) = self.refusing {
+            return Err(code);
+        }
+        let table = self.tables.get(body.table)?;
+        table.check_version(body.version)?;
+        let (fragment, hash) = table.place(body.fragment, req.first)?;
+        let row = fragment.find(hash, req.first).ok_or(ErrorCode::TUPLE_NOT_FOUND)?;
+        if fragment.tup.is_uncommitted(row) {
+            return Err(ErrorCode::TUPLE_NOT_FOUND);
+        }
+        let scratch = &mut self.projection;
+        out.send_with(self.me, client, |buffer| -> Result<TransIdAi, TupError> {
+            let start = buffer.len();
+            fragment.tup.read(row, projection(req.second, scratch), buffer)?;
+            Ok(TransIdAi { api_op: body.api_op, length: (buffer.len() - start) as u32 })
+        })?;
+        Ok(())
+    }
+}
