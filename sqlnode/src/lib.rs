@@ -11,3 +11,5 @@ pub mod plan;
 pub mod protocol;
 pub mod session;
 pub mod value;
+
+pub use session::{Node, NodeConfig};

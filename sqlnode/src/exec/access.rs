@@ -74,9 +74,23 @@ pub fn choose(
             })
             .collect();
     }
-    keys.sort_unstable();
-    keys.dedup();
+    // Keys that a collation holds equal are one row, which must not come twice.
+    keys.sort_by_cached_key(|key| identity(meta, key));
+    keys.dedup_by_key(|key| identity(meta, key));
     Ok(Access::Keys(keys))
+}
+
+/// What makes a key the same as another: its text by weight, everything else by its bytes.
+pub fn identity(meta: &TableMeta, key: &StoredKey) -> Vec<Vec<u8>> {
+    let part = |(&column, bytes): (&u16, &Vec<u8>)| {
+        let ty = &meta.columns[usize::from(column)].ty;
+        if ty.has_charset() && matches!(ty, SqlType::Char { .. } | SqlType::VarChar { .. }) {
+            ty.collation().weight_string(bytes)
+        } else {
+            bytes.clone()
+        }
+    };
+    meta.primary_key.iter().zip(key).map(part).collect()
 }
 
 /// The stored values a condition allows for a column; None if it does not restrict it to constants.

@@ -259,7 +259,8 @@ impl Tx {
         while let Some(chunk) = chunks.next() {
             let mut ops = Vec::with_capacity(chunk.len());
             for key in chunk {
-                ops.push(tx.operation(table, operation).key(&borrowed(key)).columns(columns).finish()?);
+                let op = tx.operation(table, operation).key(&borrowed(key)).columns(columns).finish();
+                ops.push(op.inspect_err(|_| tx.discard_staged())?);
             }
             let results =
                 if last && chunks.peek().is_none() { tx.commit().await? } else { tx.execute().await? };
@@ -289,6 +290,9 @@ impl Tx {
         };
         let mut results = Vec::with_capacity(writes.len());
         let mut rest = writes;
+        if writes.is_empty() && !last {
+            return Ok(results);
+        }
         loop {
             let mut ops = Vec::new();
             let mut bytes = 0;
@@ -302,7 +306,8 @@ impl Tx {
                 for (column, value) in &write.values {
                     op = op.set(*column, value.as_deref());
                 }
-                ops.push(op.ignore_error(!last).finish()?);
+                let op = op.ignore_error(!last).finish();
+                ops.push(op.inspect_err(|_| tx.discard_staged())?);
             }
             let commit = last && rest.is_empty();
             let done = if commit { tx.commit().await? } else { tx.execute().await? };

@@ -334,7 +334,7 @@ async fn find_duplicate(meta: &TableMeta, rows: &[NewRow], env: &Env<'_>) -> MyS
         return duplicate_or(&exists, meta, only);
     }
     let mut seen = HashSet::new();
-    if let Some(row) = rows.iter().find(|row| !seen.insert(&row.write.key)) {
+    if let Some(row) = rows.iter().find(|row| !seen.insert(super::access::identity(meta, &row.write.key))) {
         return duplicate_or(&exists, meta, row);
     }
     let keys: Vec<StoredKey> = rows.iter().map(|row| row.write.key.clone()).collect();

@@ -315,6 +315,9 @@ pub fn plan_select(query: &Query, relations: Vec<Relation>, facts: &Facts) -> Re
     if query.into.is_some() {
         return Err(not_yet("SELECT INTO"));
     }
+    if query.locking.iter().any(|l| l.wait != crate::parser::ast::LockWait::Wait) {
+        return Err(not_yet("NOWAIT and SKIP LOCKED"));
+    }
     if select.rollup || !select.windows.is_empty() {
         return Err(not_yet("WITH ROLLUP and WINDOW"));
     }

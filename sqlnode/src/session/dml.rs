@@ -19,6 +19,9 @@ use crate::plan::{
 use crate::protocol::{OkPacket, ResultWriter};
 use crate::value::{ErrorCode, MySqlError, Result, Value};
 
+/// ORDER BY of a change, with true for DESC.
+type SortKeys = Vec<(BoundExpr, bool)>;
+
 impl SqlSession {
     /// Database and name of a table.
     pub(super) fn qualify<'a>(&'a self, name: &'a TableName) -> Result<(&'a str, &'a str)> {
@@ -199,7 +202,7 @@ impl SqlSession {
         order: &[OrderBy],
         limit: Option<&Limit>,
         scope: &Scope,
-    ) -> Result<(Vec<(BoundExpr, bool)>, Option<LimitValue>)> {
+    ) -> Result<(SortKeys, Option<LimitValue>)> {
         let bind = |o: &OrderBy| Ok((bind_scalar(&o.expr, scope, &self.facts, "order clause")?, o.desc));
         let order = order.iter().map(bind).collect::<Result<Vec<_>>>()?;
         Ok((order, plan_limit(limit)?.map(|(_, count)| count)))

@@ -31,7 +31,9 @@ use crate::catalog::types::not_yet;
 use crate::exec::errors::to_mysql;
 use crate::exec::store::{Mark, Tx};
 use crate::expr::{Binder, Scope, SessionFacts};
-use crate::parser::ast::{Completion, Expr, PrepareSource, SetItem, SetValue, Stmt, VarScope};
+use crate::parser::ast::{
+    Completion, Expr, FlushLock, FlushTarget, Isolation, PrepareSource, SetItem, SetValue, Stmt, VarScope,
+};
 use crate::parser::{ParseError, Parsed, parse, parse_next};
 use crate::protocol::processes::KillRequest;
 use crate::protocol::{ColumnDefinition, LoginInfo, OkPacket, Prepared, ResultWriter, Session, StatusFlags};
@@ -281,10 +283,18 @@ impl SqlSession {
             Stmt::RollbackTo(name) => self.leave_savepoint(name, true).await?,
             Stmt::ReleaseSavepoint(name) => self.leave_savepoint(name, false).await?,
             Stmt::Set(items) => self.set(items, params).await?,
-            Stmt::SetTransaction(_) => {}
+            Stmt::SetTransaction(set) => self.note_isolation(set.isolation),
             Stmt::Use(name) => self.use_database(name).await?,
             Stmt::Kill { query_only, id } => self.kill(*query_only, id, params)?,
-            Stmt::UnlockTables | Stmt::Flush(_) => {}
+            Stmt::Flush(targets) => {
+                let locks = |t: &FlushTarget| {
+                    matches!(t, FlushTarget::Tables(_, FlushLock::Read | FlushLock::Export))
+                };
+                if targets.iter().any(locks) {
+                    return Err(not_yet("FLUSH TABLES WITH READ LOCK"));
+                }
+            }
+            Stmt::UnlockTables => {}
             Stmt::Prepare { name, source } => self.prepare_named(name, source)?,
             Stmt::Execute { name, using } => return self.execute_named(name, using, out).await,
             Stmt::Deallocate(name) => self.deallocate(name)?,
@@ -369,6 +379,14 @@ impl SqlSession {
             self.commit().await?;
         }
         Ok(())
+    }
+
+    /// Every transaction reads what is committed; who asks for more is told.
+    fn note_isolation(&mut self, isolation: Option<Isolation>) {
+        if matches!(isolation, Some(Isolation::RepeatableRead | Isolation::Serializable)) {
+            let text = "Transactions read committed rows here; the isolation level stays READ COMMITTED";
+            self.warnings.warn(MySqlError::text(ErrorCode::NotSupportedYet, text));
+        }
     }
 
     pub(crate) async fn use_database(&mut self, name: &str) -> Result<()> {

@@ -227,10 +227,8 @@ pub fn read(facts: &Facts, scope: VarScope, name: &str) -> Result<Value> {
         _ => {}
     }
     let (name, _, preset) = find(&name).ok_or_else(|| unknown(&name))?;
-    if !global {
-        if let Some(value) = facts.overrides.get(name) {
-            return Ok(value.clone());
-        }
+    if !global && let Some(value) = facts.overrides.get(name) {
+        return Ok(value.clone());
     }
     Ok(match preset {
         Int(n) => Value::Int(*n),
