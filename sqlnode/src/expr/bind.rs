@@ -149,7 +149,12 @@ impl<'a> Binder<'a> {
             warnings: &mut warnings,
             writing: false,
         };
-        match bound.eval_typed(&[], &mut ctx) {
+        // An operator's result keeps the digits that its type does not show: 1/3*3 is 1.0000.
+        let folded = match bound.node {
+            Node::Arith(..) | Node::Neg(..) => bound.eval(&[], &mut ctx),
+            _ => bound.eval_typed(&[], &mut ctx),
+        };
+        match folded {
             Ok(value) if warnings.is_empty() => {
                 let nullable = value.is_null();
                 BoundExpr { node: Node::Const(value), nullable, ..bound }
@@ -263,10 +268,13 @@ impl<'a> Binder<'a> {
             return self.comparison(op, left, right);
         }
         if let Some(op) = arith_op(op) {
-            let (a, b) = (self.bind(left)?, self.bind(right)?);
+            let (a, b) = (self.operand(left)?, self.operand(right)?);
             return Ok(self.arith(op, a, b, format!("({whole})").into()));
         }
-        let (a, b) = (self.bind(left)?, self.bind(right)?);
+        let (a, b) = match op {
+            BinOp::Concat => (self.bind(left)?, self.bind(right)?),
+            _ => (self.operand(left)?, self.operand(right)?),
+        };
         let nullable = a.nullable || b.nullable;
         let bits = match op {
             BinOp::BitAnd => BitOp::And,
@@ -280,6 +288,17 @@ impl<'a> Binder<'a> {
         };
         let node = Node::Bits(bits, Box::new(a), Box::new(b));
         Ok(self.finish(node, SqlType::BIGINT_UNSIGNED, nullable, Coercion::Number))
+    }
+
+    /// An operand of an operator on numbers: there a literal of hexadecimal digits or bits is a number.
+    fn operand(&mut self, expr: &Expr) -> Result<BoundExpr> {
+        match expr {
+            Expr::Lit(Lit::Hex(None, bytes) | Lit::Bit(None, bytes)) if bytes.len() <= 8 => {
+                let number = bytes.iter().fold(0u64, |v, b| v << 8 | u64::from(*b));
+                Ok(BoundExpr::constant(Value::UInt(number), SqlType::BIGINT_UNSIGNED))
+            }
+            other => self.bind(other),
+        }
     }
 
     pub(super) fn arith(&self, op: ArithOp, a: BoundExpr, b: BoundExpr, text: Box<str>) -> BoundExpr {

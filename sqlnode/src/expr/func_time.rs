@@ -2,7 +2,7 @@
 
 use super::func::{Args, FuncDef, Returns, def, def_null, def_session, some};
 use super::{BoundExpr, dates, local, types};
-use crate::value::temporal::{Date, DateTime, MICROS_PER_SECOND, Time, TimeZone, days_in_month};
+use crate::value::temporal::{self, Date, DateTime, MICROS_PER_SECOND, Time, TimeZone, days_in_month};
 use crate::value::{Collation, Decimal, Result, SqlType, Value, cast};
 
 pub(super) static TABLE: &[FuncDef] = &[
@@ -32,6 +32,10 @@ pub(super) static TABLE: &[FuncDef] = &[
     def_null("weekday", 1, 1, Returns::Int, |a| date_part(a, Date::weekday)),
     def_null("dayofyear", 1, 1, Returns::Int, |a| date_part(a, dates::day_of_year)),
     def_null("to_days", 1, 1, Returns::Int, |a| date_part(a, Date::day_number)),
+    def_null("to_seconds", 1, 1, Returns::Int, |a| {
+        let micros = some!(some!(a.moment(0)?).linear_micros());
+        Ok(Value::Int(micros / MICROS_PER_SECOND))
+    }),
     def_null("weekofyear", 1, 1, Returns::Int, |a| date_part(a, |d| dates::week(d, 3).map(|w| w.1))),
     def_null("week", 1, 2, Returns::Int, week),
     def_null("yearweek", 1, 2, Returns::Int, yearweek),
@@ -264,12 +268,7 @@ fn date_format(a: &mut Args<'_, '_>) -> Result<Value> {
 fn time_format(a: &mut Args<'_, '_>) -> Result<Value> {
     let time = some!(clock(a, 0)?);
     let pattern = some!(a.own_text(1)?);
-    let at = DateTime::from_date_micros(
-        Date::ZERO,
-        time.micros().abs() % (86_400 * MICROS_PER_SECOND),
-        time.fsp(),
-    );
-    let text = some!(dates::format(some!(at), &pattern.to_str_lossy()));
+    let text = some!(temporal::time_format(time, &pattern.to_str_lossy()));
     Ok(a.string(text.as_bytes()))
 }
 

@@ -150,9 +150,10 @@ pub fn format_fixed(value: f64, decimals: u8) -> String {
     format!("{:.*}", usize::from(decimals), round_f64(value, i32::from(decimals)))
 }
 
-/// ROUND() of a double: half away from zero, a negative number of places rounds before the point.
+/// ROUND() of a double: a half goes to the even neighbour, as the C library has it (exact numbers round half
+/// away from zero); a negative number of places rounds before the point.
 pub fn round_f64(value: f64, places: i32) -> f64 {
-    scaled(value, places, f64::round)
+    scaled(value, places, f64::round_ties_even)
 }
 
 /// TRUNCATE() of a double.
@@ -229,8 +230,8 @@ mod tests {
 
     #[test]
     fn rounding_places() {
-        assert_eq!(round_f64(2.5, 0), 3.0);
-        assert_eq!(round_f64(-2.5, 0), -3.0);
+        assert_eq!(round_f64(2.5, 0), 2.0);
+        assert_eq!(round_f64(-3.5, 0), -4.0);
         assert_eq!(round_f64(155.0, -1), 160.0);
         assert_eq!(truncate_f64(1.999, 1), 1.9);
         assert_eq!(round_f64(1.5, 400), 1.5);

@@ -157,7 +157,7 @@ fn store_int(
     let whole = match value {
         Value::Int(v) => i128::from(*v),
         Value::UInt(v) => i128::from(*v),
-        Value::Float(_) | Value::Double(_) => cast::as_f64(value).round() as i128,
+        Value::Float(_) | Value::Double(_) => cast::as_f64(value).round_ties_even() as i128,
         other => {
             let number = number_of(other, "integer", context, warnings)?;
             let limit = if number.is_negative() { i128::MIN } else { i128::MAX };

@@ -75,7 +75,7 @@ fn operators() {
         ("CASE WHEN 1 THEN 1 ELSE 2.5 END", "1.0"),
         ("CASE 3 WHEN 1 THEN 'x' END", "NULL"),
         ("x'4142'", "AB"),
-        ("x'41' + 0", "0"),
+        ("x'41' + 0", "65"),
         ("TRUE + TRUE", "2"),
         ("t.i + 1", "6"),
         ("t.d + t.f", "12"),
