@@ -1,6 +1,6 @@
 //! A cluster of real processes, started by the front door and killed at the end whatever happens.
 
-use crate::group::Group;
+use crate::group::{Group, Ports};
 use crate::program::free_port;
 use crate::{Finished, Sql, run};
 use std::fs::{self, File};
@@ -108,9 +108,9 @@ impl Cluster {
         self.group.pids()
     }
 
-    /// The TCP ports of IPv4 that the processes of the cluster listen on.
+    /// The ports of IPv4 that the processes of the cluster listen on.
     #[must_use]
-    pub fn listening_ports(&self) -> Vec<u16> {
+    pub fn listening_ports(&self) -> Ports {
         self.group.listening_ports()
     }
 

@@ -15,6 +15,15 @@ use std::time::{Duration, Instant};
 /// How long the processes of a killed group may take to be gone.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
+/// The ports of IPv4 that processes listen on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// TCP: clients of SQL, links between nodes.
+    pub tcp: Vec<u16>,
+    /// UDP: the management protocol.
+    pub udp: Vec<u16>,
+}
+
 /// A running program and what it started.
 pub(crate) struct Group {
     leader: Child,
@@ -54,15 +63,11 @@ impl Group {
         pids
     }
 
-    /// The TCP ports of IPv4 that the group listens on.
-    pub(crate) fn listening_ports(&self) -> Vec<u16> {
+    /// The ports of IPv4 that the group listens on.
+    pub(crate) fn listening_ports(&self) -> Ports {
         let sockets: Vec<String> = self.pids().into_iter().flat_map(socket_inodes).collect();
-        let table = fs::read_to_string("/proc/net/tcp").unwrap_or_default();
-        let mut ports: Vec<u16> =
-            table.lines().skip(1).filter_map(|line| listening(line, &sockets)).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        ports
+        // Listening is state 0A of TCP; 07 is a UDP socket without a peer.
+        Ports { tcp: bound("/proc/net/tcp", "0A", &sockets), udp: bound("/proc/net/udp", "07", &sockets) }
     }
 
     /// Kills every process of the group and waits until they are gone.
@@ -114,14 +119,21 @@ fn socket_inodes(pid: u32) -> Vec<String> {
     entries.filter_map(target).collect()
 }
 
-/// The port of a line of /proc/net/tcp that is a listening socket (state 0A) among those given.
-fn listening(line: &str, sockets: &[String]) -> Option<u16> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
-    if *state != "0A" || !sockets.iter().any(|socket| socket == inode) {
-        return None;
-    }
-    u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()
+/// The ports of a table of sockets that are in a state and among those given.
+fn bound(table: &str, wanted: &str, sockets: &[String]) -> Vec<u16> {
+    let port = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
+        if *state != wanted || !sockets.iter().any(|socket| socket == inode) {
+            return None;
+        }
+        u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()
+    };
+    let mut ports: Vec<u16> =
+        fs::read_to_string(table).unwrap_or_default().lines().skip(1).filter_map(port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
 #[cfg(test)]
@@ -162,12 +174,14 @@ mod tests {
     #[test]
     fn listening_ports_are_found() {
         let script = "import socket, time\ns = socket.socket()\ns.bind(('127.0.0.1', 0))\ns.listen()\n\
+                      u = socket.socket(type=socket.SOCK_DGRAM)\nu.bind(s.getsockname())\n\
                       print(s.getsockname()[1], flush=True)\ntime.sleep(600)";
         let mut command = Command::new("python3");
         let mut group = Group::spawn(command.args(["-c", script]).stdout(Stdio::piped()));
         let mut line = String::new();
         let output = group.leader.stdout.take().unwrap();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
-        assert_eq!(group.listening_ports(), [line.trim().parse::<u16>().unwrap()]);
+        let port: u16 = line.trim().parse().unwrap();
+        assert_eq!(group.listening_ports(), Ports { tcp: vec![port], udp: vec![port] });
     }
 }

@@ -16,5 +16,6 @@ mod program;
 mod sql;
 
 pub use cluster::{Cluster, Options, shared};
+pub use group::Ports;
 pub use program::{Finished, free_port, run};
 pub use sql::{Session, Sql, SqlFailure};

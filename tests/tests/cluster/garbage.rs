@@ -1,7 +1,7 @@
 //! Garbage on every port: the sender is disconnected, and nothing else happens.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpStream, UdpSocket};
 use std::time::Duration;
 use tests::{Cluster, Options};
 
@@ -57,6 +57,12 @@ fn send(port: u16, pattern: &[u8]) {
     }
 }
 
+/// Sends a pattern as one datagram, as much of it as fits.
+fn send_datagram(port: u16, pattern: &[u8]) {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.send_to(&pattern[..pattern.len().min(60_000)], (Ipv4Addr::LOCALHOST, port)).unwrap();
+}
+
 #[test]
 fn garbage_on_every_port_hurts_nobody() {
     let cluster = Cluster::start(Options::default());
@@ -66,8 +72,11 @@ fn garbage_on_every_port_hurts_nobody() {
     bystander.rows("BEGIN; INSERT INTO t VALUES (2, 20)");
     let pids = cluster.pids();
     let ports = cluster.listening_ports();
-    assert!(ports.contains(&sql.port()) && ports.len() >= 2, "{ports:?}");
-    for &port in &ports {
+    // SQL and two data nodes; the management server.
+    assert!(ports.tcp.contains(&sql.port()) && ports.tcp.len() >= 3 && !ports.udp.is_empty(), "{ports:?}");
+    let tcp = ports.tcp.iter().map(|&port| (port, send as fn(u16, &[u8])));
+    let udp = ports.udp.iter().map(|&port| (port, send_datagram as fn(u16, &[u8])));
+    for (port, send) in tcp.chain(udp) {
         for pattern in patterns() {
             send(port, &pattern);
         }
