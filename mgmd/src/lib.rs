@@ -18,6 +18,7 @@
 mod cluster_log;
 pub mod command;
 mod config_state;
+pub mod daemon;
 mod requests;
 mod server;
 mod slots;

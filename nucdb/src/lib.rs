@@ -3,3 +3,6 @@
 //! It starts nothing by being linked, and holds no state between calls.
 
 pub mod bench;
+pub mod mgm;
+pub mod quickstart;
+pub mod stop;

@@ -3,6 +3,7 @@
 //! It talks to the cluster through `ndbapi` alone and never sees a signal.
 
 pub mod catalog;
+pub mod daemon;
 pub mod error;
 pub mod exec;
 pub mod expr;

@@ -64,10 +64,10 @@ pub struct DaemonOptions {
     pub foreground: bool,
 }
 
-/// Runs the daemon of the process's command line.
+/// Runs the daemon of a command line, the program's name first.
 #[must_use]
-pub fn main() -> ExitCode {
-    let options = DaemonOptions::parse();
+pub fn main_from(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
+    let options = DaemonOptions::parse_from(arguments);
     if let Err(error) = init_log(options.log_format, options.log_file.as_deref()) {
         eprintln!("nucdb-datanode: {error}");
         return ExitCode::from(EXIT_NO_START);

@@ -1,0 +1,267 @@
+//! The folder of a quickstart cluster: what is in it, and whether a cluster can be started from it.
+
+use super::Arguments;
+use super::process;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::path::{Path, PathBuf};
+
+/// The ports of a cluster, kept in `cluster.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ports {
+    /// UDP port of the management server.
+    pub mgm: u16,
+    /// TCP port of the SQL node.
+    pub sql: u16,
+    /// TCP ports of the data nodes, by node id from 1.
+    pub data: Vec<u16>,
+}
+
+/// A cluster's folder.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The folder, absolute.
+    pub dir: PathBuf,
+    /// Its ports.
+    pub ports: Ports,
+}
+
+impl Layout {
+    /// The layout in a folder that holds a cluster.
+    ///
+    /// # Errors
+    /// There is none, or its `cluster.json` cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, String> {
+        let file = dir.join("cluster.json");
+        let text = fs::read_to_string(&file).map_err(|e| {
+            format!(
+                "{} holds no cluster: {}: {e}; start one with nucdb quickstart --dir",
+                dir.display(),
+                file.display()
+            )
+        })?;
+        let ports = serde_json::from_str(&text)
+            .map_err(|e| format!("{} is damaged: {e}; remove the folder to start anew", file.display()))?;
+        let dir = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
+        Ok(Self { dir, ports })
+    }
+
+    /// The layout for a start, and whether the folder held a cluster before.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or the arguments do not fit the cluster in it.
+    pub(super) fn open_or_create(arguments: &Arguments) -> Result<(Self, bool), String> {
+        let dir = &arguments.dir;
+        if dir.join("cluster.json").exists() {
+            let layout = Self::open(dir)?;
+            layout.refuse_other(arguments)?;
+            check_writable(&layout.dir)?;
+            return Ok((layout, true));
+        }
+        if dir.exists() && !dir.is_dir() {
+            return Err(format!("--dir {} is a file, not a folder; name another", dir.display()));
+        }
+        if dir.is_dir() && fs::read_dir(dir).is_ok_and(|mut d| d.next().is_some()) {
+            return Err(format!(
+                "--dir {} has other things in it and no cluster; name another",
+                dir.display()
+            ));
+        }
+        let data_nodes = arguments.data_nodes.unwrap_or(2);
+        let replicas = arguments.replicas.unwrap_or(if data_nodes == 1 { 1 } else { 2 });
+        if data_nodes % replicas != 0 {
+            return Err(format!(
+                "--data-nodes {data_nodes} is no multiple of --replicas {replicas}; change one of them"
+            ));
+        }
+        fs::create_dir_all(dir).map_err(|e| format!("cannot make --dir {}: {e}", dir.display()))?;
+        check_writable(dir)?;
+        let dir = dir.canonicalize().map_err(|e| format!("--dir {}: {e}", dir.display()))?;
+        let data = free_ports(data_nodes.into())?;
+        let ports =
+            Ports { mgm: arguments.mgm_port.unwrap_or(1186), sql: arguments.sql_port.unwrap_or(3306), data };
+        let layout = Self { dir, ports };
+        layout.check_ports()?;
+        layout.write(replicas, arguments.data_memory.as_deref())?;
+        Ok((layout, false))
+    }
+
+    fn refuse_other(&self, arguments: &Arguments) -> Result<(), String> {
+        let differs = |name: &str, wanted: Option<u16>, is: u16| match wanted {
+            Some(wanted) if wanted != is => Err(format!(
+                "the cluster in {} has {name} {is}, not {wanted}; edit its config.ini and cluster.json, or name another --dir",
+                self.dir.display()
+            )),
+            _ => Ok(()),
+        };
+        differs("--mgm-port", arguments.mgm_port, self.ports.mgm)?;
+        differs("--sql-port", arguments.sql_port, self.ports.sql)?;
+        differs("--data-nodes", arguments.data_nodes, self.ports.data.len() as u16)
+    }
+
+    /// The cluster's `config.ini`.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.dir.join("config.ini")
+    }
+
+    fn write(&self, replicas: u16, data_memory: Option<&str>) -> Result<(), String> {
+        let text = config_ini(&self.dir, &self.ports, replicas, data_memory);
+        // The same check that the management server makes, before anything is started.
+        config::parse("config.ini", text.as_bytes()).map_err(|e| format!("{e}"))?;
+        for name in self.process_names().iter() {
+            let folder = self.dir.join(name);
+            fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+        }
+        let put = |name: &str, text: &str| {
+            let path = self.dir.join(name);
+            fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+        };
+        put("config.ini", &text)?;
+        let ports = serde_json::to_string_pretty(&self.ports).map_err(|e| e.to_string())?;
+        put("cluster.json", &ports)
+    }
+
+    /// The cluster's processes in the order they are started.
+    #[must_use]
+    pub fn process_names(&self) -> Vec<String> {
+        let data = (1..=self.ports.data.len()).map(|id| format!("datanode{id}"));
+        std::iter::once("mgmd".to_string()).chain(data).chain(["sqlnode".to_string()]).collect()
+    }
+
+    /// Removes stale pid files; refuses if one names a process of this cluster that is alive.
+    pub(super) fn refuse_if_running(&self) -> Result<(), String> {
+        for name in self.process_names() {
+            match process::read_pid(&self.dir, &name) {
+                Some(pid) => {
+                    return Err(format!(
+                        "the cluster in {} is running already ({name} is process {pid}); stop it with nucdb stop --dir {}",
+                        self.dir.display(),
+                        self.dir.display()
+                    ));
+                }
+                None => process::remove_pid(&self.dir, &name),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses if a port is taken.
+    pub(super) fn check_ports(&self) -> Result<(), String> {
+        UdpSocket::bind(("127.0.0.1", self.ports.mgm)).map_err(|e| {
+            format!(
+                "the management port {} cannot be used: {e}; choose another with --mgm-port",
+                self.ports.mgm
+            )
+        })?;
+        TcpListener::bind(("127.0.0.1", self.ports.sql)).map_err(|e| {
+            format!("the SQL port {} cannot be used: {e}; choose another with --sql-port", self.ports.sql)
+        })?;
+        for (index, port) in self.ports.data.iter().enumerate() {
+            TcpListener::bind(("127.0.0.1", *port)).map_err(|e| {
+                let id = index + 1;
+                format!(
+                    "port {port} of data node {id} cannot be used: {e}; change its ServerPort in {}",
+                    self.config_file().display()
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn check_writable(dir: &Path) -> Result<(), String> {
+    let probe = dir.join(".nucdb-write-test");
+    fs::write(&probe, b"x").map_err(|e| format!("--dir {} cannot be written: {e}", dir.display()))?;
+    // Left behind it would only be a file of one byte.
+    let _ = fs::remove_file(&probe);
+    Ok(())
+}
+
+/// Ports that are free now, all different because all are held until the last is found.
+fn free_ports(count: usize) -> Result<Vec<u16>, String> {
+    let held: Result<Vec<TcpListener>, _> = (0..count).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect();
+    let held = held.map_err(|e| format!("no free port for a data node: {e}"))?;
+    held.iter().map(|l| l.local_addr().map(|a| a.port()).map_err(|e| e.to_string())).collect()
+}
+
+fn config_ini(dir: &Path, ports: &Ports, replicas: u16, data_memory: Option<&str>) -> String {
+    let dir = dir.display();
+    let mut text = format!(
+        "# Written by nucdb quickstart; yours to edit. Changes take effect when all data nodes are stopped.\n\
+         [ndbd default]\nNoOfReplicas={replicas}\n"
+    );
+    if let Some(memory) = data_memory {
+        text.push_str(&format!("DataMemory={memory}\n"));
+    }
+    text.push_str(&format!(
+        "\n[ndb_mgmd]\nNodeId=145\nHostName=127.0.0.1\nPortNumber={}\nDataDir={dir}/mgmd\n",
+        ports.mgm
+    ));
+    for (index, port) in ports.data.iter().enumerate() {
+        let id = index + 1;
+        text.push_str(&format!(
+            "\n[ndbd]\nNodeId={id}\nHostName=127.0.0.1\nServerPort={port}\nDataDir={dir}/datanode{id}\n"
+        ));
+    }
+    text.push_str("\n# The SQL node, and free places for programs that use the native API.\n");
+    for id in 150..158 {
+        text.push_str(&format!("[api]\nNodeId={id}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(dir: &Path) -> Arguments {
+        Arguments {
+            dir: dir.to_path_buf(),
+            detach: true,
+            data_nodes: Some(4),
+            replicas: Some(2),
+            mgm_port: Some(0),
+            sql_port: Some(0),
+            data_memory: Some("50M".into()),
+        }
+    }
+
+    #[test]
+    fn a_new_folder_holds_a_configuration_that_parses_and_is_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wanted = arguments(&folder.path().join("new/cluster"));
+        wanted.mgm_port = Some(21999);
+        let (layout, known) = Layout::open_or_create(&wanted).unwrap();
+        assert!(!known);
+        let text = fs::read(layout.config_file()).unwrap();
+        let loaded = config::parse("config.ini", &text).unwrap();
+        assert_eq!(loaded.config.data_nodes.len(), 4);
+        assert_eq!(
+            layout.process_names(),
+            ["mgmd", "datanode1", "datanode2", "datanode3", "datanode4", "sqlnode"]
+        );
+        let (again, known) = Layout::open_or_create(&wanted).unwrap();
+        assert!(known && again.ports == layout.ports);
+        wanted.mgm_port = Some(1);
+        assert!(Layout::open_or_create(&wanted).unwrap_err().contains("--mgm-port 21999"));
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert!(Layout::open_or_create(&arguments(&file)).unwrap_err().contains("is a file"));
+        assert!(Layout::open_or_create(&arguments(folder.path())).unwrap_err().contains("other things"));
+        let mut odd = arguments(&folder.path().join("odd"));
+        odd.data_nodes = Some(3);
+        assert!(Layout::open_or_create(&odd).unwrap_err().contains("multiple"));
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut port = arguments(&folder.path().join("taken"));
+        port.sql_port = Some(taken.local_addr().unwrap().port());
+        assert!(Layout::open_or_create(&port).unwrap_err().contains("--sql-port"));
+        assert!(Layout::open(folder.path()).unwrap_err().contains("no cluster"));
+    }
+}

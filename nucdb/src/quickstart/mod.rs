@@ -1,0 +1,204 @@
+//! `nucdb quickstart`: a whole cluster on this machine from one command.
+//!
+//! It writes a folder that any later start uses again: `config.ini`, `cluster.json` (the ports), a data folder, a log
+//! and a pid file per process. The processes are this binary again, as `nucdb mgmd`, `nucdb datanode` and `nucdb
+//! sqlnode`. In the foreground it stays and stops them all when it is told to end; with `--detach` it leaves them
+//! running for `nucdb stop`.
+//!
+//! Order: check everything that can be checked before anything runs (folder, ports, a cluster that runs already),
+//! start, wait until SQL really answers, say what to type next. Whatever fails, nothing is left running.
+
+mod answer;
+mod layout;
+mod process;
+
+pub use layout::Layout;
+pub use process::{Process, read_pid, remove_pid, stop_process};
+
+use clap::Args;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a cluster may take to answer SQL.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// Command line of `nucdb quickstart`.
+#[derive(Args, Debug, Clone)]
+pub struct Arguments {
+    /// The cluster's folder; made if absent, started again if it holds a cluster
+    #[arg(long, default_value = "nucdb-data")]
+    pub dir: PathBuf,
+    /// Leave the cluster running and return
+    #[arg(long)]
+    pub detach: bool,
+    /// Data nodes of a new cluster [default: 2]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=48))]
+    pub data_nodes: Option<u16>,
+    /// Replicas of each row in a new cluster [default: 2, or 1 with one data node]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=4))]
+    pub replicas: Option<u16>,
+    /// UDP port of the management server of a new cluster [default: 1186]
+    #[arg(long)]
+    pub mgm_port: Option<u16>,
+    /// TCP port of the SQL node of a new cluster [default: 3306]
+    #[arg(long)]
+    pub sql_port: Option<u16>,
+    /// DataMemory of each data node of a new cluster, as in config.ini [default: 98M]
+    #[arg(long)]
+    pub data_memory: Option<String>,
+}
+
+/// Starts a cluster.
+///
+/// # Errors
+/// One line: what is in the way and what to do about it. Nothing is left running.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let (layout, known) = Layout::open_or_create(arguments)?;
+    layout.refuse_if_running()?;
+    layout.check_ports()?;
+    if known {
+        println!("Starting the cluster in {} again.", layout.dir.display());
+        println!("Tables live in memory: what it held before its last full stop is gone.");
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    watch_signals(&stop)?;
+    let mut cluster = Running { layout: layout.clone(), processes: Vec::new(), keep: false };
+    cluster.start(arguments.detach || std::io::stdin().is_terminal())?;
+    cluster.wait_for_sql(&stop)?;
+    print_next(&layout, arguments.detach);
+    if arguments.detach {
+        cluster.keep = true;
+        return Ok(());
+    }
+    while !stop.load(Ordering::Relaxed) {
+        if let Some(line) = cluster.first_ended() {
+            return Err(line);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!("Stopping.");
+    cluster.keep = true;
+    crate::stop::stop(&layout)
+}
+
+fn watch_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
+    let stop = stop.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| format!("cannot wait for signals: {e}"))?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            use tokio::signal::unix::{SignalKind, signal};
+            if let (Ok(mut term), Ok(mut int)) =
+                (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+            {
+                loop {
+                    tokio::select! {
+                        _ = term.recv() => {}
+                        _ = int.recv() => {}
+                    }
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+fn print_next(layout: &Layout, detached: bool) {
+    let sql = layout.ports.sql;
+    let mgm = layout.ports.mgm;
+    let port = if sql == 3306 { String::new() } else { format!(" -P {sql}") };
+    println!("\nThe cluster is ready. Try:");
+    println!("  mariadb -h 127.0.0.1{port} -u root");
+    println!("  nucdb mgm -c 127.0.0.1:{mgm} -e 'SHOW'");
+    println!("  nucdb bench flexasynch -c 127.0.0.1:{mgm} -t 8 -p 128 -o 300 -l 3 -a 2 -s 2 -temp");
+    if detached {
+        println!("  nucdb stop --dir {}", layout.dir.display());
+    } else {
+        println!("Press Ctrl-C to stop it.");
+    }
+}
+
+/// The processes of a cluster being started; unless kept, they end with it.
+struct Running {
+    layout: Layout,
+    processes: Vec<Process>,
+    keep: bool,
+}
+
+impl Running {
+    fn start(&mut self, own_groups: bool) -> Result<(), String> {
+        let mgm = format!("127.0.0.1:{}", self.layout.ports.mgm);
+        let config = self.layout.config_file().display().to_string();
+        let mut wanted: Vec<(String, Vec<String>)> =
+            vec![("mgmd".into(), vec!["mgmd".into(), "--config-file".into(), config])];
+        for id in 1..=self.layout.ports.data.len() {
+            let arguments = ["datanode", "--connect-string", &mgm, "--ndb-nodeid", &id.to_string()];
+            wanted.push((format!("datanode{id}"), arguments.map(String::from).to_vec()));
+        }
+        let sql_dir = self.layout.dir.join("sqlnode").display().to_string();
+        let port = self.layout.ports.sql.to_string();
+        let arguments = ["sqlnode", "--connect-string", &mgm, "--port", &port, "--data-dir", &sql_dir];
+        wanted.push(("sqlnode".into(), arguments.map(String::from).to_vec()));
+        for (name, arguments) in wanted {
+            let process = Process::start(&self.layout.dir, &name, &arguments, own_groups)?;
+            self.processes.push(process);
+        }
+        Ok(())
+    }
+
+    /// A line about the first process that has ended, if one has.
+    fn first_ended(&mut self) -> Option<String> {
+        self.processes.iter_mut().find_map(Process::ended)
+    }
+
+    fn wait_for_sql(&mut self, stop: &AtomicBool) -> Result<(), String> {
+        let begun = Instant::now();
+        let mut told = Instant::now();
+        let mut last;
+        loop {
+            if let Some(line) = self.first_ended() {
+                return Err(line);
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err("told to end before the cluster was ready".into());
+            }
+            match answer::select_one(self.layout.ports.sql) {
+                Ok(()) => return Ok(()),
+                Err(why) => last = why,
+            }
+            if begun.elapsed() > START_LIMIT {
+                let logs = self.layout.dir.display();
+                return Err(format!(
+                    "SQL does not answer after {} s ({last}); the logs are {logs}/*.log",
+                    START_LIMIT.as_secs()
+                ));
+            }
+            if told.elapsed() > Duration::from_secs(5) {
+                told = Instant::now();
+                println!("Waiting for SQL, {} s so far: {last}", begun.elapsed().as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        // The SQL node first, so that it sees no cluster going away under it.
+        for process in self.processes.iter_mut().rev() {
+            process.kill();
+        }
+        for process in &self.processes {
+            remove_pid(&self.layout.dir, process.name());
+        }
+    }
+}

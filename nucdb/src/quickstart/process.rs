@@ -1,0 +1,144 @@
+//! The processes of a quickstart cluster: start, pid files, and their end.
+//!
+//! A pid file is believed only if the process it names is a `nucdb` with that cluster's folder or role in its command
+//! line; anything else is a stale file and is removed.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A process this program started.
+pub struct Process {
+    name: String,
+    log: PathBuf,
+    child: Child,
+}
+
+fn pid_file(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.pid"))
+}
+
+/// The live process of a pid file, if it is what the file says.
+#[must_use]
+pub fn read_pid(dir: &Path, name: &str) -> Option<u32> {
+    let pid: u32 = fs::read_to_string(pid_file(dir, name)).ok()?.trim().parse().ok()?;
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut words = line.split(|b| *b == 0);
+    let program = String::from_utf8_lossy(words.next()?).into_owned();
+    let role = String::from_utf8_lossy(words.next()?).into_owned();
+    let is_ours = program.ends_with("nucdb") && !role.is_empty() && name.starts_with(&role);
+    is_ours.then_some(pid)
+}
+
+/// Removes a pid file; one that is not there is no matter.
+pub fn remove_pid(dir: &Path, name: &str) {
+    let _ = fs::remove_file(pid_file(dir, name));
+}
+
+impl Process {
+    /// Starts this binary with `arguments`, its output in `<name>.log`; writes `<name>.pid`.
+    pub(super) fn start(
+        dir: &Path,
+        name: &str,
+        arguments: &[String],
+        own_group: bool,
+    ) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+        let log = dir.join(format!("{name}.log"));
+        let output = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
+        let errors = output.try_clone().map_err(|e| format!("cannot write {}: {e}", log.display()))?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors).current_dir(dir);
+        if own_group {
+            // A Ctrl-C at the terminal is for the front door alone, which stops the cluster in order.
+            command.process_group(0);
+        }
+        let child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
+        let process = Self { name: name.to_string(), log, child };
+        let file = pid_file(dir, name);
+        if let Err(error) = fs::write(&file, process.child.id().to_string()) {
+            let mut process = process;
+            process.kill();
+            return Err(format!("cannot write {}: {error}", file.display()));
+        }
+        Ok(process)
+    }
+
+    /// The process's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A line about the process's end, with the last line of its log, if it has ended.
+    pub(super) fn ended(&mut self) -> Option<String> {
+        let status = self.child.try_wait().ok().flatten()?;
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let last = log.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("its log is empty");
+        Some(format!("{} ended ({status}): {last} (log: {})", self.name, self.log.display()))
+    }
+
+    /// Ends the process at once.
+    pub(super) fn kill(&mut self) {
+        // Both fail only for a process that is gone.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks a process to end and waits for it.
+///
+/// # Errors
+/// It is still there after `limit`.
+pub fn stop_process(pid: u32, limit: Duration) -> Result<(), String> {
+    let Some(target) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+    // Fails only for a process that is gone.
+    let _ = kill_process(target, Signal::TERM);
+    wait_gone(pid, limit)
+}
+
+/// Waits until a process is gone or a zombie its parent has not looked at.
+pub(crate) fn wait_gone(pid: u32, limit: Duration) -> Result<(), String> {
+    let begun = Instant::now();
+    while is_alive(pid) {
+        if begun.elapsed() > limit {
+            return Err(format!("process {pid} does not end within {} s", limit.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
+    !state.is_empty() && !state.starts_with(['Z', 'X'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pid_file_of_another_program_is_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read_pid(folder.path(), "mgmd"), None);
+        fs::write(folder.path().join("mgmd.pid"), std::process::id().to_string()).unwrap();
+        assert_eq!(read_pid(folder.path(), "mgmd"), None, "this test is no management server");
+        fs::write(folder.path().join("mgmd.pid"), "not a number").unwrap();
+        assert_eq!(read_pid(folder.path(), "mgmd"), None);
+        remove_pid(folder.path(), "mgmd");
+        assert!(!folder.path().join("mgmd.pid").exists());
+    }
+
+    #[test]
+    fn a_stopped_process_is_waited_for() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        stop_process(child.id(), Duration::from_secs(10)).unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(!is_alive(child.id()));
+    }
+}
