@@ -1,7 +1,9 @@
 //! What one parameter alone cannot show: pairs that contradict each other, ports used twice, links to nobody.
 //!
-//! Pairs are tables, each row argued where it is not plain. A pair is only reported when the file gives at least one
-//! of the two, and the message names both, with the line of each. A pair given in a `default` section is reported
+//! Pairs are tables, each row argued where it is not plain. A pair is only reported when the file gives at
+//! least one
+//! of the two, and the message names both, with the line of each. A pair given in a `default` section is
+//! reported
 //! once, not once per node.
 
 use crate::params::Section;
@@ -33,7 +35,8 @@ const AT_MOST: &[AtMost] = &[
     at_most(Section::DataNode, "TimeBetweenEpochs", "TimeBetweenGlobalCheckpoints", false),
     at_most(Section::DataNode, "TimeBetweenGlobalCheckpoints", "TimeBetweenGlobalCheckpointsTimeout", false),
     at_most(Section::DataNode, "TimeBetweenEpochs", "TimeBetweenEpochsTimeout", true),
-    // Half a cluster that asks the arbitrator must still be waiting when the heartbeats have told the other half.
+    // Half a cluster that asks the arbitrator must still be waiting when the heartbeats have told the other
+    // half.
     at_most(Section::DataNode, "HeartbeatIntervalDbDb", "ArbitrationTimeout", false),
     at_most(Section::DataNode, "BackupWriteSize", "BackupMaxWriteSize", false),
     at_most(Section::DataNode, "BackupMaxWriteSize", "BackupDataBufferSize", false),

@@ -1,12 +1,18 @@
-//! From sections to a complete configuration: names looked up, values read, defaults filled in, ids and groups given.
+//! From sections to a complete configuration: names looked up, values read, defaults filled in, ids and
+//! groups given.
 //!
-//! Order of work: read every pair (its own mistakes are reported here), lay each node's values over those of its
-//! `default` section and the table's defaults, assign node ids, assign node groups, let `check` look at what spans
-//! several values, and build the typed result only when nothing was wrong. Every step goes on after an error, so the
+//! Order of work: read every pair (its own mistakes are reported here), lay each node's values over those of
+//! its
+//! `default` section and the table's defaults, assign node ids, assign node groups, let `check` look at what
+//! spans
+//! several values, and build the typed result only when nothing was wrong. Every step goes on after an error,
+//! so the
 //! operator sees all mistakes of a file at once.
 //!
-//! Node ids that are not given: data nodes take the lowest free id from 1, management servers the lowest free from
-//! 145, API nodes after them. Data nodes and the rest come from different ranges, so adding a data node later leaves
+//! Node ids that are not given: data nodes take the lowest free id from 1, management servers the lowest free
+//! from
+//! 145, API nodes after them. Data nodes and the rest come from different ranges, so adding a data node later
+//! leaves
 //! everybody else's id alone.
 
 use crate::check;
@@ -277,7 +283,8 @@ fn assign_node_ids(draft: &mut Draft, problems: &mut Problems) {
 fn give_ids(nodes: &mut [Settings], from: u64, to: u64, used: &mut BTreeSet<u64>, problems: &mut Problems) {
     let mut no_room = None;
     for node in nodes.iter_mut().filter(|n| n.number("NodeId").is_none()) {
-        // A NodeId that was given but refused is reported already; the node still takes a free id for the rest.
+        // A NodeId that was given but refused is reported already; the node still takes a free id for the
+        // rest.
         let free = (from..=to).chain(1..from).find(|id| !used.contains(id));
         match free {
             Some(id) => {

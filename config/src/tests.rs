@@ -1,4 +1,5 @@
-//! Whole files through [`parse`]: a typical one read to the last field, bad ones refused in words, random ones survived.
+//! Whole files through [`parse`]: a typical one read to the last field, bad ones refused in words, random
+//! ones survived.
 
 use super::*;
 use signals::NodeId;

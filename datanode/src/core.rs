@@ -1,7 +1,9 @@
 //! Core: what a worker's blocks need around them - the outbox, the ways to other workers and to links.
 //!
-//! It takes frames to where their target lives: handled in place if it is this worker, copied into the batch for
-//! another worker if not. [`Core::ship`] empties the outbox once per turn: one publication per ring, one write per
+//! It takes frames to where their target lives: handled in place if it is this worker, copied into the batch
+//! for
+//! another worker if not. [`Core::ship`] empties the outbox once per turn: one publication per ring, one
+//! write per
 //! link. Buffers circulate; in the steady state nothing is allocated.
 
 use crate::directory::{Birth, Death, Directory};
@@ -14,7 +16,8 @@ use signals::{BlockNumber, BlockRef};
 use std::sync::Arc;
 use transporter::PeerRole;
 
-/// Signals among the worker's own blocks are followed this many steps before sockets and rings get their turn.
+/// Signals among the worker's own blocks are followed this many steps before sockets and rings get their
+/// turn.
 const GENERATIONS: usize = 6;
 /// With more than this in the outbox, it is shipped in the middle of a turn.
 pub(crate) const SHIP_BYTES: usize = 192 << 10;

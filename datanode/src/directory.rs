@@ -1,6 +1,7 @@
 //! Directory: what all threads of a data node know of each other and of the node's links.
 //!
-//! Workers own their blocks and buffers; what they must agree on - that a link came up or went down - travels as
+//! Workers own their blocks and buffers; what they must agree on - that a link came up or went down - travels
+//! as
 //! [`Order`]s through a channel beside the job queues, rare and off the hot path. The life of a link:
 //!
 //! ```text
@@ -11,8 +12,10 @@
 //!   the last worker done ──► number free again; Qmgr gets DisconnectRep or ApiFailReq
 //! ```
 //!
-//! So every worker can answer a peer before the first of its signals is read, and after Qmgr heard of a loss nothing
-//! of that link is delivered any more. A link's number (its route and epoll token) is used again only when every
+//! So every worker can answer a peer before the first of its signals is read, and after Qmgr heard of a loss
+//! nothing
+//! of that link is delivered any more. A link's number (its route and epoll token) is used again only when
+//! every
 //! worker has forgotten it.
 //!
 //! The node's end is decided here too: the first reason wins ([`Directory::request_exit`]).
@@ -398,7 +401,8 @@ impl Directory {
             Severity::Error | Severity::Alert => tracing::error!("{}", event.text),
         }
         if let Some(log) = &self.log {
-            // A management server that does not keep up costs the cluster log lines, never the data node its pace.
+            // A management server that does not keep up costs the cluster log lines, never the data node its
+            // pace.
             let _ = log.try_send(event);
         }
     }

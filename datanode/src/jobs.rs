@@ -1,10 +1,14 @@
 //! Job queues: how a worker hands a batch of frames to another worker.
 //!
-//! One ring of bytes per ordered pair of workers, single producer, single consumer. The producer appends its batch
-//! and publishes it once; the consumer handles frames where they lie and gives the room back in pieces. Only a frame
-//! that wraps around the ring's end is copied. Frames keep their order within a ring, and that is all that is promised.
+//! One ring of bytes per ordered pair of workers, single producer, single consumer. The producer appends its
+//! batch
+//! and publishes it once; the consumer handles frames where they lie and gives the room back in pieces. Only
+//! a frame
+//! that wraps around the ring's end is copied. Frames keep their order within a ring, and that is all that is
+//! promised.
 //!
-//! A full ring refuses part of a batch: the producer keeps the rest in its own buffer and offers it again at its next
+//! A full ring refuses part of a batch: the producer keeps the rest in its own buffer and offers it again at
+//! its next
 //! turn. It never waits, so two workers with full rings to each other go on emptying them.
 
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -41,7 +45,8 @@ pub fn job_queue(wake: Arc<Wake>) -> (JobSender, JobReceiver) {
 }
 
 impl JobSender {
-    /// Publishes as much of `batch` as has room, takes it out of `batch`, and wakes the consumer. Returns whether the
+    /// Publishes as much of `batch` as has room, takes it out of `batch`, and wakes the consumer. Returns
+    /// whether the
     /// whole batch went.
     pub fn send(&mut self, batch: &mut Vec<u8>) -> bool {
         if batch.is_empty() {
@@ -68,7 +73,8 @@ impl JobReceiver {
         self.ring.slots() == 0
     }
 
-    /// Handles the frames that are there now, in order; returns how many. Those that arrive meanwhile wait for the next
+    /// Handles the frames that are there now, in order; returns how many. Those that arrive meanwhile wait
+    /// for the next
     /// call, so that a busy producer cannot hold its consumer for ever.
     pub fn drain(&mut self, mut handle: impl FnMut(&[u8])) -> usize {
         let mut left = self.ring.slots();
@@ -103,7 +109,8 @@ impl JobReceiver {
     }
 }
 
-/// Puts the frame that begins with `cut` and goes on in `second` together; `false` if its end is not there yet.
+/// Puts the frame that begins with `cut` and goes on in `second` together; `false` if its end is not there
+/// yet.
 fn join(cut: &[u8], second: &[u8], joint: &mut Vec<u8>) -> bool {
     // Everything in the ring is a multiple of 8 long, so a length field never wraps.
     let length = cut.first_chunk::<4>().map_or(0, |b| u32::from_le_bytes(*b)) as usize;
@@ -128,7 +135,8 @@ fn walk(bytes: &[u8], limit: usize, handle: &mut impl FnMut(&[u8])) -> (usize, u
             }
             Ok(None) => break,
             Err(invalid) => {
-                // Only our own workers write here: a broken length is a bug of ours, and nothing after it can be told.
+                // Only our own workers write here: a broken length is a bug of ours, and nothing after it can
+                // be told.
                 debug_assert!(false, "job queue out of step: {invalid}");
                 return (bytes.len(), count);
             }

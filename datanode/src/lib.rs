@@ -1,4 +1,5 @@
-//! The data node: the runtime around the kernel's blocks - pinned workers, job queues, links - and the daemon.
+//! The data node: the runtime around the kernel's blocks - pinned workers, job queues, links - and the
+//! daemon.
 //!
 //! ```text
 //!            sockets, in-process rings
@@ -14,8 +15,10 @@
 //!         connect: acceptor thread, a connector per data node with a lower id
 //! ```
 //!
-//! [`start`] makes a node from a configuration; the daemon and single-process clusters use nothing else. What never
-//! happens here: a decision about transactions, schema or membership (the blocks'), or a wait on a worker thread.
+//! [`start`] makes a node from a configuration; the daemon and single-process clusters use nothing else. What
+//! never
+//! happens here: a decision about transactions, schema or membership (the blocks'), or a wait on a worker
+//! thread.
 
 pub mod connect;
 pub mod core;

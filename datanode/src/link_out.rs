@@ -1,8 +1,11 @@
 //! LinkOut: the sending side of one link, shared by all workers of the node.
 //!
-//! Any worker ships its batch for the peer here. Who finds the writer free writes; who does not leaves the batch in the
-//! pending queue, and the one who writes takes it along before he goes: two workers never wait for each other, and
-//! a worker's batches keep their order. Nothing is lost in between, because the writer looks into the pending queue
+//! Any worker ships its batch for the peer here. Who finds the writer free writes; who does not leaves the
+//! batch in the
+//! pending queue, and the one who writes takes it along before he goes: two workers never wait for each
+//! other, and
+//! a worker's batches keep their order. Nothing is lost in between, because the writer looks into the pending
+//! queue
 //! once more after he has put the pen down.
 //!
 //! ```text
@@ -11,9 +14,12 @@
 //!                    carrier full: `blocked`, the owner is told when there is room ── on_room ──► writes again
 //! ```
 //!
-//! While `blocked`, others only append. Every link is owned by one receiving worker; its epoll watches for room.
-//! Bytes waiting are counted: above `SendBufferMemory` the owner stops reading requests from this peer, and far above
-//! it the link is closed, because memory is bounded and a peer that does not read its answers is not worth it.
+//! While `blocked`, others only append. Every link is owned by one receiving worker; its epoll watches for
+//! room.
+//! Bytes waiting are counted: above `SendBufferMemory` the owner stops reading requests from this peer, and
+//! far above
+//! it the link is closed, because memory is bounded and a peer that does not read its answers is not worth
+//! it.
 
 use rustix::event::epoll;
 use std::io;
@@ -91,7 +97,8 @@ impl LinkOut {
         }
     }
 
-    /// Takes a batch of whole frames and sends it as soon as the carrier has room. Gives an empty buffer back.
+    /// Takes a batch of whole frames and sends it as soon as the carrier has room. Gives an empty buffer
+    /// back.
     pub fn ship(&self, batch: Vec<u8>) -> Vec<u8> {
         let length = batch.len();
         let waiting = self.bytes.fetch_add(length, Ordering::Relaxed) + length;
@@ -159,7 +166,8 @@ impl LinkOut {
         self.watch(&writing.writer);
     }
 
-    /// Tells the owner's epoll what is waited for; in-process links tell their owner through his wake-up. Called with
+    /// Tells the owner's epoll what is waited for; in-process links tell their owner through his wake-up.
+    /// Called with
     /// the pen in hand, so that the last call is the one that counts.
     fn watch(&self, writer: &LinkWriter) {
         let Some(fd) = writer.socket() else { return };
@@ -207,7 +215,8 @@ impl LinkOut {
         self.sent_bytes.load(Ordering::Relaxed)
     }
 
-    /// Ends the link; its owner notices at once and tells everybody. The first reason given is the one logged.
+    /// Ends the link; its owner notices at once and tells everybody. The first reason given is the one
+    /// logged.
     pub fn close(&self, reason: impl Into<String>) {
         let mut closing = locked(&self.closing);
         if closing.is_none() {

@@ -27,7 +27,8 @@ pub fn cpus_of_process() -> Vec<usize> {
     available_cpus(&affinity, std::fs::read_to_string("/sys/fs/cgroup/cpu.max").ok().as_deref())
 }
 
-/// The workers of a node. Data nodes on one host begin at different CPUs, so that two of them share a machine evenly.
+/// The workers of a node. Data nodes on one host begin at different CPUs, so that two of them share a machine
+/// evenly.
 ///
 /// # Errors
 /// `ThreadConfig` does not parse.

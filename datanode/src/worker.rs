@@ -6,12 +6,17 @@
 //!   orders (rare) ─► own signals ─► job queues ─► links ─► every 10 ms: tick ─► ship ─► nothing to do? sleep
 //! ```
 //!
-//! Signals among its own blocks cost a function call; what goes elsewhere is shipped once per turn, and in between
-//! when it has grown. Before sleeping it announces itself, looks at everything once more, and waits in epoll for
-//! links, a wake-up by another thread, or the next tick. It spins before that only as long as it was configured to.
+//! Signals among its own blocks cost a function call; what goes elsewhere is shipped once per turn, and in
+//! between
+//! when it has grown. Before sleeping it announces itself, looks at everything once more, and waits in epoll
+//! for
+//! links, a wake-up by another thread, or the next tick. It spins before that only as long as it was
+//! configured to.
 //!
-//! It never waits for anybody else: a full ring or socket leaves the bytes where they are and the loop goes on. A turn
-//! that takes too long, or a sleep that lasts too long because the process was stopped, is logged by the worker
+//! It never waits for anybody else: a full ring or socket leaves the bytes where they are and the loop goes
+//! on. A turn
+//! that takes too long, or a sleep that lasts too long because the process was stopped, is logged by the
+//! worker
 //! itself, so that a stalled node knows.
 
 use crate::core::Core;
@@ -193,7 +198,8 @@ impl Worker {
                 }
                 Order::Adopt(birth) => self.receiver.adopt(&birth, &self.core),
                 Order::LinkDown(death) => {
-                    // What the link's owner published before is in the rings now; after this nothing of it is.
+                    // What the link's owner published before is in the rings now; after this nothing of it
+                    // is.
                     self.drain_rings();
                     self.core.ship();
                     self.core.link_down(&death);
@@ -263,7 +269,8 @@ fn timespec(ns: u64) -> Timespec {
     }
 }
 
-/// Runs a worker so that a bug of ours (a panic) ends the node with its reason instead of a thread in silence.
+/// Runs a worker so that a bug of ours (a panic) ends the node with its reason instead of a thread in
+/// silence.
 pub fn run_guarded(mut worker: Worker, directory: &Directory) {
     let name = directory.workers.get(worker.core.index).map_or_else(String::new, |p| p.name.clone());
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| worker.run()));

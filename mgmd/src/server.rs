@@ -1,6 +1,7 @@
 //! The running server: links come, ask, and go; one task per link and one per question.
 //!
-//! All state is behind one mutex that is held for a moment and never across an await. A link that ends for whatever
+//! All state is behind one mutex that is held for a moment and never across an await. A link that ends for
+//! whatever
 //! reason gives its node id back. When the last data node's id comes back, a changed file may take over.
 
 use crate::cluster_log::ClusterLog;
@@ -38,7 +39,8 @@ pub(crate) struct Server {
     pub(crate) node_id: NodeId,
     pub(crate) address: std::net::SocketAddr,
     pub(crate) log: ClusterLog,
-    /// The file differs and it is still open whether a data node is up: nobody new gets a configuration meanwhile.
+    /// The file differs and it is still open whether a data node is up: nobody new gets a configuration
+    /// meanwhile.
     pub(crate) is_deciding: watch::Sender<bool>,
     /// Set once the server is to stop.
     pub(crate) is_stopping: watch::Sender<bool>,
@@ -90,7 +92,8 @@ impl Server {
         self.log.close();
     }
 
-    /// Waits for data nodes that are up and come back after the server's own restart; without any, the changed file
+    /// Waits for data nodes that are up and come back after the server's own restart; without any, the
+    /// changed file
     /// takes over.
     pub(crate) async fn decide(self: Arc<Server>, grace: Duration) {
         if *self.is_deciding.borrow() {

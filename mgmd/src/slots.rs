@@ -1,6 +1,8 @@
-//! Who has which node id. Plain state: links are numbers here, time is handed in, and nobody is asked anything.
+//! Who has which node id. Plain state: links are numbers here, time is handed in, and nobody is asked
+//! anything.
 //!
-//! A slot is free or taken by one link. A taken slot whose owner may be dead is the caller's to find out (it pings);
+//! A slot is free or taken by one link. A taken slot whose owner may be dead is the caller's to find out (it
+//! pings);
 //! here it is only named as a candidate.
 
 use config::{ClusterConfig, NodeType};
@@ -230,7 +232,8 @@ impl Slots {
         })
     }
 
-    /// Is anybody with an arbitration rank there to decide between two halves? `server` is this server itself.
+    /// Is anybody with an arbitration rank there to decide between two halves? `server` is this server
+    /// itself.
     pub(crate) fn has_arbitrator(&self, server: NodeId) -> bool {
         let mgm = self.config.mgm_nodes.iter().map(|n| (n.node_id, n.arbitration_rank));
         let api = self.config.api_nodes.iter().map(|n| (n.node_id, n.arbitration_rank));

@@ -489,7 +489,8 @@ async fn garbage_costs_the_peer_its_link_and_nobody_else_anything() {
     assert!(!log.contains("Node 1: Disconnected: no"), "{log}");
 }
 
-/// What a peer that is no client of ours can do with a connection: nothing, wrong versions, oversized, cut short.
+/// What a peer that is no client of ours can do with a connection: nothing, wrong versions, oversized, cut
+/// short.
 #[tokio::test]
 async fn bad_hellos_are_refused() {
     let place = Place::new("");

@@ -1,6 +1,8 @@
-//! What the client library costs per operation, without any link: `cargo run --release -p ndbapi --example core_cost`.
+//! What the client library costs per operation, without any link: `cargo run --release -p ndbapi --example
+//! core_cost`.
 //!
-//! Committed reads and lone updates of one row each, 1,024 in flight, answered by this program. Prints nanoseconds per
+//! Committed reads and lone updates of one row each, 1,024 in flight, answered by this program. Prints
+//! nanoseconds per
 //! operation for putting operations in, taking answers in, and reading the results.
 
 use ndbapi::core::{CommitMode, Completion, Core, CoreOptions, DataNode, Now};

@@ -1,7 +1,9 @@
 //! Batch: the operations of one execute, their requests and, afterwards, their results.
 //!
-//! An application (or a driver for it) stages operations here, hands the whole batch to the core, and gets it back
-//! with the results in it. All bytes live in two buffers that are used again, so a recycled batch allocates nothing.
+//! An application (or a driver for it) stages operations here, hands the whole batch to the core, and gets it
+//! back
+//! with the results in it. All bytes live in two buffers that are used again, so a recycled batch allocates
+//! nothing.
 //!
 //! ```text
 //!   Staged ──execute──► Sent ──row, or the coordinator's confirmation──► Done
@@ -9,7 +11,8 @@
 //!                        └──refusal──► Failed(code)
 //! ```
 //!
-//! [`OpBuilder`] checks every value against its column; [`Template`] does the same with the columns looked up once.
+//! [`OpBuilder`] checks every value against its column; [`Template`] does the same with the columns looked up
+//! once.
 
 use crate::NdbError;
 use crate::row::Row;
@@ -140,7 +143,8 @@ impl Batch {
         }
     }
 
-    /// Adds an operation with its columns resolved by `template`: the key columns' values in key order, then those of
+    /// Adds an operation with its columns resolved by `template`: the key columns' values in key order, then
+    /// those of
     /// the template's columns in its order (none for reads and deletes).
     ///
     /// # Errors
@@ -252,7 +256,8 @@ impl Batch {
     /// Whether an operation succeeded.
     ///
     /// # Errors
-    /// Why it did not: the data node's code, or 4350 if its transaction was rolled back before it was through.
+    /// Why it did not: the data node's code, or 4350 if its transaction was rolled back before it was
+    /// through.
     pub fn result(&self, op: OpId) -> Result<(), NdbError> {
         match self.ops.get(op.0 as usize).map(|o| o.state) {
             Some(OpState::Done) => Ok(()),
@@ -387,7 +392,8 @@ impl OpBuilder<'_> {
         self
     }
 
-    /// Whether a failure of this operation leaves the transaction alive. Reads do by default, writes do not. Committed
+    /// Whether a failure of this operation leaves the transaction alive. Reads do by default, writes do not.
+    /// Committed
     /// reads outside the coordinator always leave it alive.
     #[must_use]
     pub fn ignore_error(mut self, ignore: bool) -> Self {

@@ -1,10 +1,14 @@
 //! ClusterConnection: the asynchronous driver. Tasks of a tokio runtime share one session with the cluster.
 //!
-//! Tasks put their requests into the shared core under a short mutex, never held across an await, and wake the driver
-//! task; it writes what all of them have asked in the meantime with one system call per data node, reads the answers,
-//! and wakes the tasks they are for. So operations of concurrent tasks are batched without anybody asking for it.
+//! Tasks put their requests into the shared core under a short mutex, never held across an await, and wake
+//! the driver
+//! task; it writes what all of them have asked in the meantime with one system call per data node, reads the
+//! answers,
+//! and wakes the tasks they are for. So operations of concurrent tasks are batched without anybody asking for
+//! it.
 //!
-//! While no data node can be reached, calls wait up to [`ConnectOptions::wait`] and then fail with 4035; the driver
+//! While no data node can be reached, calls wait up to [`ConnectOptions::wait`] and then fail with 4035; the
+//! driver
 //! goes on connecting for as long as the connection lives.
 
 use crate::NdbError;
@@ -81,11 +85,13 @@ impl Drop for EndOfDriver {
 }
 
 impl ClusterConnection {
-    /// Connects by connect string: `host:port` of a management server, or several separated by commas. Returns when a
+    /// Connects by connect string: `host:port` of a management server, or several separated by commas.
+    /// Returns when a
     /// data node accepts requests.
     ///
     /// # Errors
-    /// No management server or no data node can be reached within the time ([`ConnectOptions::wait`]), or there is no
+    /// No management server or no data node can be reached within the time ([`ConnectOptions::wait`]), or
+    /// there is no
     /// free API node id.
     pub async fn connect(connect_string: &str) -> Result<Self, NdbError> {
         Self::connect_with(ConnectOptions::new(connect_string)).await
@@ -101,7 +107,8 @@ impl ClusterConnection {
         Ok(connection)
     }
 
-    /// Joins the cluster at its management server and returns without waiting for data nodes; calls wait for them as
+    /// Joins the cluster at its management server and returns without waiting for data nodes; calls wait for
+    /// them as
     /// [`ConnectOptions::wait`] says. Must be called inside a tokio runtime.
     ///
     /// # Errors
@@ -205,7 +212,8 @@ impl ClusterConnection {
         self.inner.mgm_handle.as_ref().map(NodeLinkHandle::config)
     }
 
-    /// Leaves the cluster: the API node id is free when this returns. Without it, the id is free when the management
+    /// Leaves the cluster: the API node id is free when this returns. Without it, the id is free when the
+    /// management
     /// server has noticed that the process is gone. What is still under way ends as if all links were lost.
     pub async fn close(self) {
         self.tell(Core::shut_down);
@@ -227,7 +235,8 @@ impl ClusterConnection {
         Dictionary::new(self.clone())
     }
 
-    /// Executes a batch as a transaction of its own: committed reads go straight to the rows' nodes, everything else
+    /// Executes a batch as a transaction of its own: committed reads go straight to the rows' nodes,
+    /// everything else
     /// is committed together.
     ///
     /// # Errors
@@ -453,7 +462,8 @@ impl Drop for Wait {
     }
 }
 
-/// A TCP link as tokio's reactor knows it. The descriptor is a duplicate: it is taken out of the reactor by its own
+/// A TCP link as tokio's reactor knows it. The descriptor is a duplicate: it is taken out of the reactor by
+/// its own
 /// number, whatever became of the link's.
 struct LinkFd {
     node: NodeId,
@@ -463,7 +473,8 @@ struct LinkFd {
 }
 
 /// Registers a descriptor with the reactor.
-// Deprecated for types that may give another descriptor later; the replacement is `unsafe` because of them. An
+// Deprecated for types that may give another descriptor later; the replacement is `unsafe` because of them.
+// An
 // `OwnedFd` never does.
 #[allow(deprecated)]
 fn watch_fd(fd: OwnedFd, interest: FdInterest) -> std::io::Result<AsyncFd<OwnedFd>> {
@@ -587,7 +598,8 @@ fn poll_links(
     readable: &mut Vec<NodeId>,
 ) -> bool {
     let mut found = false;
-    // Readiness is cleared before the link is read to its end, so that nothing that arrives meanwhile is missed.
+    // Readiness is cleared before the link is read to its end, so that nothing that arrives meanwhile is
+    // missed.
     for link in fds {
         while let Poll::Ready(Ok(mut guard)) = link.fd.poll_read_ready(cx) {
             guard.clear_ready();

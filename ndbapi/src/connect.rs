@@ -36,7 +36,8 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Connect by asking a management server: `host:port[,host:port...]`, with `nodeid=N` as an optional first item.
+    /// Connect by asking a management server: `host:port[,host:port...]`, with `nodeid=N` as an optional
+    /// first item.
     #[must_use]
     pub fn new(connect_string: impl Into<String>) -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! Dictionary: tables and databases, asked for and changed.
 //!
-//! Tables are kept in the connection's cache until a data node says that they have changed. Changes take effect in the
+//! Tables are kept in the connection's cache until a data node says that they have changed. Changes take
+//! effect in the
 //! whole cluster before the call returns.
 
 use crate::NdbError;
@@ -127,7 +128,8 @@ impl Dictionary {
     /// Creates a table; id, version and placement are assigned.
     ///
     /// # Errors
-    /// The definition is faulty (checked before anything is sent), the database is not there (4718), or the table is
+    /// The definition is faulty (checked before anything is sent), the database is not there (4718), or the
+    /// table is
     /// (721).
     pub async fn create_table(&self, def: TableDef) -> Result<TableHandle, NdbError> {
         def.validate().map_err(|(code, text)| NdbError::with(code, text))?;

@@ -1,13 +1,18 @@
-//! The native client library: key operations, transactions, scans and the dictionary, straight at the data nodes.
+//! The native client library: key operations, transactions, scans and the dictionary, straight at the data
+//! nodes.
 //!
-//! Role: everything that talks to the data of a cluster goes through this crate: applications, the SQL node, the
+//! Role: everything that talks to the data of a cluster goes through this crate: applications, the SQL node,
+//! the
 //! benchmarks. It is cut in three:
 //!
-//! * [`core`] is the protocol as a state machine without clock, thread or socket. Frames of the data nodes go in,
+//! * [`core`] is the protocol as a state machine without clock, thread or socket. Frames of the data nodes go
+//!   in,
 //!   frames for them and completions come out. A simulator runs it as it is.
 //! * [`cluster`] is the asynchronous driver for tokio: [`ClusterConnection`], [`Transaction`], [`Scan`],
-//!   [`Dictionary`]. All tasks of a process share one core, so that what they do at the same time travels together.
-//! * [`poll`] is the driver for programs without a runtime: a session owns its links, and one thread drives it.
+//!   [`Dictionary`]. All tasks of a process share one core, so that what they do at the same time travels
+//!   together.
+//! * [`poll`] is the driver for programs without a runtime: a session owns its links, and one thread drives
+//!   it.
 //!
 //! What both share stands beside them: [`Batch`] (operations to send and their results), [`Row`], [`Value`],
 //! [`Table`], [`NdbError`].

@@ -1,8 +1,11 @@
 //! Poll-driven sessions: the native API for one thread without a runtime.
 //!
-//! A session owns its core and its links. The thread that owns the session stages operations into batches, puts them
-//! in with [`Session::execute`], sends what has gathered with [`Session::send`], waits with [`Session::poll`] and takes
-//! what has become of them with [`Session::next_completion`], told apart by the tags it gave. Batches come back with
+//! A session owns its core and its links. The thread that owns the session stages operations into batches,
+//! puts them
+//! in with [`Session::execute`], sends what has gathered with [`Session::send`], waits with [`Session::poll`]
+//! and takes
+//! what has become of them with [`Session::next_completion`], told apart by the tags it gave. Batches come
+//! back with
 //! their results and are used again ([`Session::recycle`]), so that nothing is allocated per operation.
 
 use crate::NdbError;
@@ -117,7 +120,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Waits until every data node of the configuration accepts requests, or at least one when `timeout` is over.
+    /// Waits until every data node of the configuration accepts requests, or at least one when `timeout` is
+    /// over.
     ///
     /// # Errors
     /// 4035: none does.
@@ -170,7 +174,8 @@ impl Session {
         self.core.release(self.links.now(), trans);
     }
 
-    /// Puts a batch in: as a transaction of its own, or in one begun before. Answered by [`Completion::Executed`].
+    /// Puts a batch in: as a transaction of its own, or in one begun before. Answered by
+    /// [`Completion::Executed`].
     #[inline]
     pub fn execute(&mut self, trans: Option<TransRef>, batch: Box<Batch>, mode: CommitMode, tag: u64) {
         self.core.execute(self.links.now(), trans, batch, mode, tag);
@@ -211,7 +216,8 @@ impl Session {
         self.core.next_completion()
     }
 
-    /// Reads what has arrived, waiting up to `timeout` if nothing has, and sends what could not be sent before.
+    /// Reads what has arrived, waiting up to `timeout` if nothing has, and sends what could not be sent
+    /// before.
     pub fn poll(&mut self, timeout: Duration) {
         if !self.more {
             self.wait(timeout);

@@ -115,7 +115,8 @@ impl<'a> Row<'a> {
         }))
     }
 
-    /// A character or binary column as UTF-8; fixed character columns without the spaces they are filled with.
+    /// A character or binary column as UTF-8; fixed character columns without the spaces they are filled
+    /// with.
     ///
     /// # Errors
     /// As [`Self::get_bytes`]; 4118 if the column is a number or the bytes are no UTF-8.
@@ -169,7 +170,8 @@ fn too_large() -> NdbError {
     NdbError::with(ErrorCode::PARAMETER_ERROR, "the value does not fit 32 bits")
 }
 
-/// Whether AttrInfo from a data node is what `projection` asks of `table`: the asked columns in the asked order,
+/// Whether AttrInfo from a data node is what `projection` asks of `table`: the asked columns in the asked
+/// order,
 /// each of a length the column can have.
 #[inline]
 pub(crate) fn fits(table: &Table, projection: &[u8], attr_info: &[u8]) -> bool {

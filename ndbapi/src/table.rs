@@ -1,6 +1,7 @@
 //! Tables as a client sees them: definition, key shape and placement, prepared once for use on the hot path.
 //!
-//! A [`TableHandle`] is immutable and shared. When the schema or the placement changes, the dictionary cache gets a
+//! A [`TableHandle`] is immutable and shared. When the schema or the placement changes, the dictionary cache
+//! gets a
 //! new one; operations built with an old handle are refused by the data nodes (241), never misread.
 
 use crate::NdbError;
@@ -190,7 +191,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// `test/t (id u32 primary key, v u64, s varchar(20) null)` with id 7, version 3 on the groups given, 1 LDM.
+    /// `test/t (id u32 primary key, v u64, s varchar(20) null)` with id 7, version 3 on the groups given, 1
+    /// LDM.
     pub(crate) fn table_on(groups: &[Vec<NodeId>], ldms: u16) -> TableInfo {
         let mut text = column("s", ColumnType::Char, ColumnStorage::Var { max_len: 20 });
         text.nullable = true;

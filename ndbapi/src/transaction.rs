@@ -1,10 +1,12 @@
 //! Transaction: operations staged, executed many at a time, committed or rolled back.
 //!
 //! Operations are added with [`Transaction::insert`] and its like and go out together with the next
-//! [`Transaction::execute`] or [`Transaction::commit`], in one round trip. A transaction that is dropped without commit
+//! [`Transaction::execute`] or [`Transaction::commit`], in one round trip. A transaction that is dropped
+//! without commit
 //! is rolled back behind the scenes.
 //!
-//! An operation that fails without [`crate::OpBuilder::ignore_error`] ends the transaction: execute fails with its
+//! An operation that fails without [`crate::OpBuilder::ignore_error`] ends the transaction: execute fails
+//! with its
 //! code. Reads ignore errors by default, so a missing row is seen in the results.
 
 use crate::NdbError;
@@ -145,7 +147,8 @@ impl Transaction {
         self.batch.clear();
     }
 
-    /// Coordinates the transaction near the rows with this key (in key order) of `table`; without a hint it is near the
+    /// Coordinates the transaction near the rows with this key (in key order) of `table`; without a hint it
+    /// is near the
     /// row of its first operation. Has no effect once something was executed.
     ///
     /// # Errors

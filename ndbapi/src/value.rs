@@ -1,6 +1,7 @@
 //! Values: what an application gives for a column, turned into the column's storage bytes.
 //!
-//! Numbers are checked against the column's width, lengths against its limit (4209); nothing is cut or rounded
+//! Numbers are checked against the column's width, lengths against its limit (4209); nothing is cut or
+//! rounded
 //! silently. The SQL node, which does MySQL's conversions itself, gives storage bytes ([`Value::Bytes`]).
 
 use crate::NdbError;

@@ -1,4 +1,5 @@
-//! nucdb's front door as a library: what the binary's commands do, callable by tests and by the benchmark harness.
+//! nucdb's front door as a library: what the binary's commands do, callable by tests and by the benchmark
+//! harness.
 //!
 //! It starts nothing by being linked, and holds no state between calls.
 

@@ -1,12 +1,16 @@
-//! The one door to bincode: control messages, configuration and dictionary files are encoded here and nowhere else.
+//! The one door to bincode: control messages, configuration and dictionary files are encoded here and nowhere
+//! else.
 //!
-//! bincode 2 is at its end of life, so everything that needs it goes through these functions; a successor that
-//! reads the same bytes replaces this file alone. Integers are fixed-width little-endian (measured 6 times faster
+//! bincode 2 is at its end of life, so everything that needs it goes through these functions; a successor
+//! that
+//! reads the same bytes replaces this file alone. Integers are fixed-width little-endian (measured 6 times
+//! faster
 //! than varints), and every decode is limited, so that a forged length cannot ask for the machine's memory.
 
 use bincode::{Decode, Encode, config, error};
 
-/// The largest value [`decode`] accepts, in bytes: a table definition of 512 columns with its map fits 20 times.
+/// The largest value [`decode`] accepts, in bytes: a table definition of 512 columns with its map fits 20
+/// times.
 pub const DECODE_LIMIT: usize = 4 << 20;
 
 /// Why bytes could not be decoded.
@@ -24,7 +28,8 @@ fn settings() -> impl config::Config {
     config::standard().with_fixed_int_encoding().with_limit::<DECODE_LIMIT>()
 }
 
-/// Encodes `value`. A value that cannot be encoded (it never happens for our plain types) yields no bytes, which
+/// Encodes `value`. A value that cannot be encoded (it never happens for our plain types) yields no bytes,
+/// which
 /// every decoder refuses.
 pub fn encode<T: Encode>(value: &T) -> Vec<u8> {
     bincode::encode_to_vec(value, settings()).unwrap_or_default()

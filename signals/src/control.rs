@@ -121,7 +121,8 @@ pub enum DictAnswer {
         /// Whether there are others after the last of this page.
         more: bool,
     },
-    /// A change was made on every node; for tables, the id and version given (a truncated table gets a new id).
+    /// A change was made on every node; for tables, the id and version given (a truncated table gets a new
+    /// id).
     Changed(Option<(TableId, SchemaVersion)>),
 }
 
@@ -137,7 +138,8 @@ pub enum StopScope {
 /// Every control plane signal.
 #[derive(Clone, PartialEq, Eq, Debug, Encode, Decode)]
 pub enum ControlSignal {
-    // --- API and dict -------------------------------------------------------------------------------------------
+    // --- API and dict
+    // -------------------------------------------------------------------------------------------
     /// API to any dict: a question. `request` is echoed.
     DictQueryReq {
         /// The client's number of the request.
@@ -174,8 +176,10 @@ pub enum ControlSignal {
     /// Qmgr to API: the node's state, its peers, its instances.
     ApiRegConf(ApiRegConf),
 
-    // --- dict and its node's TCs and LDMs ----------------------------------------------------------------------
-    // Every REQ here is answered exactly once, with TableConf or TableRef; dict has at most one open per table and
+    // --- dict and its node's TCs and LDMs
+    // ----------------------------------------------------------------------
+    // Every REQ here is answered exactly once, with TableConf or TableRef; dict has at most one open per
+    // table and
     // instance.
     /// Dict to TC and LDM: take a table into use. A refusal leaves nothing of the table behind.
     AddTableReq(Box<TableInfo>),
@@ -209,7 +213,8 @@ pub enum ControlSignal {
         refusal: Refusal,
     },
 
-    // --- news for every block ----------------------------------------------------------------------------------
+    // --- news for every block
+    // ----------------------------------------------------------------------------------
     /// Runtime to Qmgr: a link to a data node is up. The route to it is set before this is sent.
     ConnectRep {
         /// The peer.
@@ -217,14 +222,16 @@ pub enum ControlSignal {
         /// Its incarnation.
         incarnation: u64,
     },
-    /// Runtime to Qmgr: a link to a data node is gone, and why. Nothing that came over it is delivered afterwards.
+    /// Runtime to Qmgr: a link to a data node is gone, and why. Nothing that came over it is delivered
+    /// afterwards.
     DisconnectRep {
         /// The peer.
         node: NodeId,
         /// For the log.
         reason: String,
     },
-    /// Runtime to Qmgr, and Qmgr to dict and to every TC and LDM of its node: a client session's link is gone; end
+    /// Runtime to Qmgr, and Qmgr to dict and to every TC and LDM of its node: a client session's link is
+    /// gone; end
     /// what it had.
     ApiFailReq {
         /// The session.
@@ -236,7 +243,8 @@ pub enum ControlSignal {
         client: BlockRef,
     },
     /// Ndbcntr to dict and to every TC and LDM: accept clients' requests from now on (`true`), or refuse them
-    /// (4902 before the first `true`, 281 after a `false`). Signals of other data nodes are not meant: a peer may
+    /// (4902 before the first `true`, 281 after a `false`). Signals of other data nodes are not meant: a peer
+    /// may
     /// be started a moment earlier.
     StartPermOrd {
         /// Whether the node is started.
@@ -248,7 +256,8 @@ pub enum ControlSignal {
         epoch: Epoch,
     },
 
-    // --- management server, or the runtime on its behalf, and cmvmi ---------------------------------------------
+    // --- management server, or the runtime on its behalf, and cmvmi
+    // ---------------------------------------------
     /// To cmvmi: stop. Answered to the sender.
     StopReq {
         /// The asker's number of the request.
@@ -271,7 +280,8 @@ pub enum ControlSignal {
         refusal: Refusal,
     },
 
-    // --- blocks of the main role, between data nodes ------------------------------------------------------------
+    // --- blocks of the main role, between data nodes
+    // ------------------------------------------------------------
     /// Qmgr, Ndbcntr, Dbdih and Dbdict among themselves.
     Peer(PeerSignal),
 }

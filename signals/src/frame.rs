@@ -5,9 +5,12 @@
 //! | length | number | spare  | source | target | body ... sections ... | padding to 8 |
 //! ```
 //!
-//! `length` counts everything including header and padding. Between two worker threads, between two processes and inside one worker a signal has this same form:
-//! it is encoded once by its sender and viewed in place by its receiver, and variable-length frames in byte rings
-//! need no pool of long-message handles. (The design's first sketch had fixed-size entries with handles; bytes
+//! `length` counts everything including header and padding. Between two worker threads, between two processes
+//! and inside one worker a signal has this same form:
+//! it is encoded once by its sender and viewed in place by its receiver, and variable-length frames in byte
+//! rings
+//! need no pool of long-message handles. (The design's first sketch had fixed-size entries with handles;
+//! bytes
 //! measured simpler and copy less.)
 //!
 //! [`Signal::parse`] validates; everything behind it may trust lengths and enums.
@@ -276,7 +279,8 @@ pub fn push_control(out: &mut Vec<u8>, source: BlockRef, target: BlockRef, signa
 /// A whole frame, and the bytes behind it.
 pub type FrameAndRest<'a> = (&'a [u8], &'a [u8]);
 
-/// Takes the first whole frame off `bytes`: `Ok(Some((frame, rest)))`, or `Ok(None)` if more bytes are needed.
+/// Takes the first whole frame off `bytes`: `Ok(Some((frame, rest)))`, or `Ok(None)` if more bytes are
+/// needed.
 ///
 /// # Errors
 /// The length field is impossible: the stream is out of step and the peer must be disconnected.

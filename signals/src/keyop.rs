@@ -17,9 +17,12 @@
 //!     T ->P,B  COMPLETEORD          forget
 //! ```
 //!
-//! The commit is acknowledged when the primary, which commits last, has committed: by then every replica shows the
-//! row, so tables whose backups may be read need no further round. Aborts follow the chain from the primary on,
-//! behind the prepare they cancel, so they cannot overtake it. A self-committing operation needs no decision by TC:
+//! The commit is acknowledged when the primary, which commits last, has committed: by then every replica
+//! shows the
+//! row, so tables whose backups may be read need no further round. Aborts follow the chain from the primary
+//! on,
+//! behind the prepare they cancel, so they cannot overtake it. A self-committing operation needs no decision
+//! by TC:
 //! it is the whole transaction, and the last replica to prepare it knows that all have.
 //!
 //! Rows go straight from the LDM to the API as TRANSID_AI.
@@ -173,7 +176,8 @@ pub const MAX_NORMAL_KEY_BYTES: usize = 4 * crate::table::MAX_KEY_BYTES;
 /// Longest AttrInfo: a full row with headers and padding.
 pub const MAX_ATTR_BYTES: usize = crate::table::MAX_ROW_BYTES + crate::table::MAX_COLUMNS * 8;
 
-/// TC to API: every operation up to the last EXECUTE is through; those that failed were told of by TCKEYREF before.
+/// TC to API: every operation up to the last EXECUTE is through; those that failed were told of by TCKEYREF
+/// before.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct TcKeyConf {
@@ -290,7 +294,8 @@ pub mod lqh_flags {
     pub const ALL: u8 = 3;
 }
 
-/// TC to primary, then along the chain: prepare an operation. Sections: normalised key; AttrInfo or projection.
+/// TC to primary, then along the chain: prepare an operation. Sections: normalised key; AttrInfo or
+/// projection.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct LqhKeyReq {
@@ -369,7 +374,8 @@ pub struct LqhKeyConf {
 }
 const _: () = assert!(size_of::<LqhKeyConf>() == 40);
 
-/// Up the chain to TC: the operation failed. A replica that refuses tells the one before it, which undoes its part and
+/// Up the chain to TC: the operation failed. A replica that refuses tells the one before it, which undoes its
+/// part and
 /// tells the next; so when TC hears of it, it is prepared nowhere.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -484,7 +490,8 @@ impl Body for AbortReq {
     }
 }
 
-/// LDM to TC: the operation is undone on every replica; or, for a self-committing operation that could no longer be
+/// LDM to TC: the operation is undone on every replica; or, for a self-committing operation that could no
+/// longer be
 /// stopped, `too_late`: its LQHKEYCONF or LQHKEYREF comes or came.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -561,7 +568,8 @@ plain_bodies! {
     LqhKeyConf LqhKeyRef CommittedConf CompleteOrd AbortedConf ReadRowRef
 }
 
-/// The column ids of a projection section. Frames are aligned, so they are viewed where they lie; `scratch` is for
+/// The column ids of a projection section. Frames are aligned, so they are viewed where they lie; `scratch`
+/// is for
 /// the case that they are not.
 #[inline]
 pub fn projection<'a>(section: &'a [u8], scratch: &'a mut Vec<u16>) -> &'a [u16] {

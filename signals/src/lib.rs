@@ -1,9 +1,12 @@
-//! What nucdb's nodes say to each other: signals, ids, error codes, table metadata, row and key formats, placement.
+//! What nucdb's nodes say to each other: signals, ids, error codes, table metadata, row and key formats,
+//! placement.
 //!
-//! Every other crate depends on this one and it depends on nothing of ours. It holds no state and does no I/O: it
+//! Every other crate depends on this one and it depends on nothing of ours. It holds no state and does no
+//! I/O: it
 //! gives bytes a meaning. Two families of signals exist.
 //!
-//! * **Data plane** ([`frame`], [`keyop`], [`scan`]): fixed little-endian structs followed by byte sections, laid
+//! * **Data plane** ([`frame`], [`keyop`], [`scan`]): fixed little-endian structs followed by byte sections,
+//!   laid
 //!   out so that a receiver casts and goes. They are validated once, where bytes enter the process
 //!   ([`Signal::parse`]), and trusted afterwards.
 //! * **Control plane** ([`control`], `mgm`): rare, rich and changing; bincode behind [`codec`].

@@ -1,10 +1,13 @@
 //! Peer signals: what the main-role blocks of the data nodes say to each other.
 //!
-//! One enum per receiving block, so that each block's match is exhaustive and a signal cannot reach the wrong block.
-//! Signals marked *local* stay within a node; they go the same way because blocks never call each other. The charts
+//! One enum per receiving block, so that each block's match is exhaustive and a signal cannot reach the wrong
+//! block.
+//! Signals marked *local* stay within a node; they go the same way because blocks never call each other. The
+//! charts
 //! stand beside the code that makes the moves, in the kernel's `mainrole`.
 //!
-//! A `round` is one attempt to start the cluster, numbered by the president. A signal of another round is dropped:
+//! A `round` is one attempt to start the cluster, numbered by the president. A signal of another round is
+//! dropped:
 //! it belongs to an attempt that was given up.
 
 use crate::control::{DatabaseInfo, Refusal, SchemaChange, StopScope, TableInfo};
@@ -199,7 +202,8 @@ pub enum DictSignal {
         /// The members in id order.
         members: Vec<NodeId>,
     },
-    /// Local, ndbcntr to the master's dict: make the system tables. Answered by DictSystemConf or DictSystemRef.
+    /// Local, ndbcntr to the master's dict: make the system tables. Answered by DictSystemConf or
+    /// DictSystemRef.
     DictSystemReq {
         /// The round.
         round: u64,

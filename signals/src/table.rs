@@ -1,7 +1,9 @@
 //! Table metadata: what dict stores, LDMs lay rows out by, and clients build keys and values with.
 //!
-//! The kernel cares about storage alone ([`ColumnStorage`], nullability, collation, key membership). What SQL adds
-//! (its type names, defaults, comments) travels along in [`ColumnDef::sql`] and [`TableDef::sql`] as bytes the SQL
+//! The kernel cares about storage alone ([`ColumnStorage`], nullability, collation, key membership). What SQL
+//! adds
+//! (its type names, defaults, comments) travels along in [`ColumnDef::sql`] and [`TableDef::sql`] as bytes
+//! the SQL
 //! node wrote and nobody else reads.
 
 use crate::ids::{SchemaVersion, TableId};
@@ -86,7 +88,8 @@ pub struct TableDef {
     pub columns: Vec<ColumnDef>,
     /// Primary key: column ids in key order, at least one.
     pub primary_key: Vec<u16>,
-    /// Distribution key: column ids, a subset of the primary key in primary key order; equal to it by default.
+    /// Distribution key: column ids, a subset of the primary key in primary key order; equal to it by
+    /// default.
     pub distribution_key: Vec<u16>,
     /// How many partitions, as a rule over nodes and LDMs.
     pub partition_balance: PartitionBalance,

@@ -410,7 +410,8 @@ impl MySqlError {
         Self::with(ErrorCode::NotSupportedYet, &[&what])
     }
 
-    /// 1690: the result of `expression` does not fit its type (`BIGINT`, `BIGINT UNSIGNED`, `DOUBLE`, `DECIMAL`).
+    /// 1690: the result of `expression` does not fit its type (`BIGINT`, `BIGINT UNSIGNED`, `DOUBLE`,
+    /// `DECIMAL`).
     pub fn out_of_range(type_name: &str, expression: &str) -> Self {
         Self::with(ErrorCode::DataOutOfRange, &[&type_name, &expression])
     }
@@ -431,7 +432,8 @@ impl MySqlError {
     }
 
     /// The cluster's own error, mapped as NDB's handler maps it: some codes have a MySQL code of their own,
-    /// the others become 1297 (temporary: retry) or 1296. `table` is `schema.table`, used where a text names it.
+    /// the others become 1297 (temporary: retry) or 1296. `table` is `schema.table`, used where a text names
+    /// it.
     pub fn from_ndb(ndb_code: u32, ndb_message: &str, temporary: bool, table: &str) -> Self {
         match ndb_code {
             266 | 274 | 296 | 297 | 237 | 635 => Self::new(ErrorCode::LockWaitTimeout),

@@ -1,12 +1,18 @@
 //! In-process links: two bounded byte rings between two nodes that live in one process.
 //!
-//! `nucdb quickstart --single-process`, small hardware and tests run all node types in one process by the same code
-//! as everywhere; a node that listens with in-process links allowed is found here by its cluster and id, and whoever
-//! connects to it gets a pair of rings instead of a socket. No system call is made while both sides are awake.
+//! `nucdb quickstart --single-process`, small hardware and tests run all node types in one process by the
+//! same code
+//! as everywhere; a node that listens with in-process links allowed is found here by its cluster and id, and
+//! whoever
+//! connects to it gets a pair of rings instead of a socket. No system call is made while both sides are
+//! awake.
 //!
-//! A side is woken ([`Wake`]) when its ring gets bytes, when a ring it found full has room again, and at the end.
-//! Orders that matter: a writer publishes, then wakes; a reader takes, then looks whether the writer waits for room;
-//! a writer that finds no room says so first and then looks again. `closed` is set after the last byte, so a reader
+//! A side is woken ([`Wake`]) when its ring gets bytes, when a ring it found full has room again, and at the
+//! end.
+//! Orders that matter: a writer publishes, then wakes; a reader takes, then looks whether the writer waits
+//! for room;
+//! a writer that finds no room says so first and then looks again. `closed` is set after the last byte, so a
+//! reader
 //! that finds its ring empty, then `closed`, then its ring still empty, has seen everything.
 //!
 //! There is one producer and one consumer per ring by construction: the halves are not clonable.
@@ -21,7 +27,8 @@ use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
-/// Bytes each direction holds. A frame may be longer than what is free, or than the ring: bytes stream through.
+/// Bytes each direction holds. A frame may be longer than what is free, or than the ring: bytes stream
+/// through.
 const RING_BYTES: usize = 256 << 10;
 /// A writer that waits for room is woken when at least this much is free.
 const ROOM_BYTES: usize = RING_BYTES / 4;
@@ -221,7 +228,8 @@ impl Drop for Listener {
     }
 }
 
-/// Asks `hello.target_node` for a link. The answer arrives at the receiver; it fails if the node goes away. `None` if
+/// Asks `hello.target_node` for a link. The answer arrives at the receiver; it fails if the node goes away.
+/// `None` if
 /// the node does not listen in this process or has too many requests waiting.
 pub(crate) fn request(hello: Hello, wake: Arc<Wake>) -> Option<mpsc::Receiver<Reply>> {
     let door = locked(&LISTENERS).get(&(hello.cluster, hello.target_node))?.clone();
@@ -242,7 +250,8 @@ impl Request {
         let _ = self.reply.send(Err(code));
     }
 
-    /// Makes the link: its one end goes to the asker, the other is returned. `None` if the asker has given up.
+    /// Makes the link: its one end goes to the asker, the other is returned. `None` if the asker has given
+    /// up.
     pub(crate) fn accept(self, wake: Arc<Wake>, here: Peer, there: Peer, incarnation: u64) -> Option<Link> {
         let side = |wake| Side { wake, wants_room: AtomicBool::new(false) };
         let shared =

@@ -65,7 +65,8 @@ impl Drop for Server {
 fn drain(queue: &mut SendQueue, link: &mut Link) {
     while queue.write_to(&mut link.writer).unwrap() == WriteOutcome::Full {
         link.wait(true, LONG).unwrap();
-        // Keep reading so that two full directions cannot wait for each other: not needed here, nobody answers.
+        // Keep reading so that two full directions cannot wait for each other: not needed here, nobody
+        // answers.
     }
 }
 

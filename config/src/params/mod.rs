@@ -1,10 +1,14 @@
-//! The table of all configuration parameters: data that parsing, checking, explaining and comparing work from.
+//! The table of all configuration parameters: data that parsing, checking, explaining and comparing work
+//! from.
 //!
-//! Each row gives NDB's name, type, default (in the file's own notation), range, restart letter and one sentence.
-//! Rows marked `later()` are known to NDB operators and certainly stand in their files: they are checked for type and
+//! Each row gives NDB's name, type, default (in the file's own notation), range, restart letter and one
+//! sentence.
+//! Rows marked `later()` are known to NDB operators and certainly stand in their files: they are checked for
+//! type and
 //! range and accepted with the warning "accepted, not used yet". A name that is in no table is refused.
 //!
-//! Restart letters are NDB's: N = rolling restart, IN = rolling restart with `--initial`, S = stop and start of the
+//! Restart letters are NDB's: N = rolling restart, IN = rolling restart with `--initial`, S = stop and start
+//! of the
 //! whole cluster, IS = the same with all data wiped and restored.
 //!
 //! Names are compared without case and without `-` and `_`, so `no-of-replicas` finds `NoOfReplicas`.

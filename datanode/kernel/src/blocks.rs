@@ -1,6 +1,7 @@
 //! BlockSet: the blocks one worker hosts, and the dispatch of frames to them.
 //!
-//! Which blocks a worker hosts is the runtime's decision (ThreadConfig); the blocks do not notice. A frame for a block
+//! Which blocks a worker hosts is the runtime's decision (ThreadConfig); the blocks do not notice. A frame
+//! for a block
 //! that is not here is a fault of the sender's route table or a forged address: it is counted and dropped.
 
 use crate::Now;
@@ -21,7 +22,8 @@ pub struct BlockSet {
 }
 
 impl BlockSet {
-    /// The LDM and TC instances numbered, and the main-role blocks if `main`; their routes in `out` are set to self.
+    /// The LDM and TC instances numbered, and the main-role blocks if `main`; their routes in `out` are set
+    /// to self.
     #[must_use]
     pub fn new(setup: &NodeSetup, ldms: &[u16], tcs: &[u16], main: bool, out: &mut Outbox) -> Self {
         let mut set = Self { ldms: Vec::new(), tcs: Vec::new(), main: None, misdirected: 0 };

@@ -1,11 +1,15 @@
 //! The kernel: the blocks of a data node as sans-IO state machines.
 //!
-//! A block owns its state and is a pure function of the signals it receives and the time it is told. It never reads
-//! a clock, spawns a thread, opens a file or a socket, or asks for randomness; what it wants done goes out through
-//! the [`Outbox`] as signals, events and effects. Blocks never call each other. The one exception is inside an LDM,
+//! A block owns its state and is a pure function of the signals it receives and the time it is told. It never
+//! reads
+//! a clock, spawns a thread, opens a file or a socket, or asks for randomness; what it wants done goes out
+//! through
+//! the [`Outbox`] as signals, events and effects. Blocks never call each other. The one exception is inside
+//! an LDM,
 //! where lqh drives acc and tup as plain owned structs because they share a row.
 //!
-//! A [`BlockSet`] is the blocks one worker thread hosts. The runtime (or a simulator) feeds it frames in order and
+//! A [`BlockSet`] is the blocks one worker thread hosts. The runtime (or a simulator) feeds it frames in
+//! order and
 //! ships what the outbox holds:
 //!
 //! ```text
@@ -13,7 +17,8 @@
 //!   every 10 ms ─► BlockSet::tick(now, out)         ──► out: events for the log, effects for the runtime
 //! ```
 //!
-//! Between two block instances frames arrive in the order they were sent, or the link is dead and node failure
+//! Between two block instances frames arrive in the order they were sent, or the link is dead and node
+//! failure
 //! handling follows. Protocols rely on this and on nothing else.
 
 pub mod blocks;

@@ -1,6 +1,7 @@
 //! Setup: what a data node's blocks are told at birth.
 //!
-//! Everything here comes from the configuration and the machine, through the runtime; blocks read nothing else.
+//! Everything here comes from the configuration and the machine, through the runtime; blocks read nothing
+//! else.
 
 use crate::ldm::page::DataMemory;
 use signals::NodeId;

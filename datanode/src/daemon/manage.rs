@@ -1,7 +1,9 @@
 //! Manage: a running node and its management link - reports, log lines, orders, the end.
 //!
-//! One thread, never a worker: it waits for the server's orders and in between, ten times a second, passes on what
-//! the node has to say. The management server may be away for as long as it likes; the node runs on, and the link
+//! One thread, never a worker: it waits for the server's orders and in between, ten times a second, passes on
+//! what
+//! the node has to say. The management server may be away for as long as it likes; the node runs on, and the
+//! link
 //! comes back by itself.
 //!
 //! ```text
@@ -57,7 +59,8 @@ pub fn stop_on_signals() -> Result<StopSignals, StartError> {
                         _ = terminate.recv() => {}
                         _ = interrupt.recv() => {}
                     }
-                    // `RUNNING` is set once a node is there to be stopped; before that there is nothing to end.
+                    // `RUNNING` is set once a node is there to be stopped; before that there is nothing to
+                    // end.
                     if counted.fetch_add(1, Ordering::AcqRel) & !RUNNING > 0
                         || counted.load(Ordering::Acquire) & RUNNING == 0
                     {

@@ -81,7 +81,8 @@ impl Session {
         Ok(Reply { text, exit_code: u8::from(!is_good), is_quit: false })
     }
 
-    /// Asks; when the link turns out to be lost, connects again and asks once more if asking twice does no harm.
+    /// Asks; when the link turns out to be lost, connects again and asks once more if asking twice does no
+    /// harm.
     fn ask(&mut self, request: MgmReq) -> Result<MgmConf, MgmError> {
         let is_harmless = !matches!(request, MgmReq::Stop { .. } | MgmReq::Shutdown);
         let had_client = self.client.is_some();

@@ -1,7 +1,9 @@
 //! Scans: a table is read fragment by fragment, several at once, in batches straight from the LDMs.
 //!
-//! Each fragment scan is one request at one replica. When its batch has come it waits in the scan's queue until the
-//! consumer takes it, and only then is the next one asked for: a scan never holds more than one batch per fragment, so
+//! Each fragment scan is one request at one replica. When its batch has come it waits in the scan's queue
+//! until the
+//! consumer takes it, and only then is the next one asked for: a scan never holds more than one batch per
+//! fragment, so
 //! a slow consumer bounds the memory.
 //!
 //! ```text
@@ -9,7 +11,8 @@
 //!                       └── its node is lost: before any row, another replica; after, the scan fails (499)
 //! ```
 //!
-//! Inside a transaction with changes of its own the scan reads the primaries under the transaction's id, and so sees
+//! Inside a transaction with changes of its own the scan reads the primaries under the transaction's id, and
+//! so sees
 //! those changes. Scans take no locks and see rows as committed when passed, not as of one moment.
 
 use super::receive::{error_code, is_stale_schema};
@@ -185,7 +188,8 @@ impl Core {
     /// Starts a scan; batches are fetched with [`Self::scan_take`].
     ///
     /// # Errors
-    /// The partition does not exist, the transaction is over, no data node is there, or too many scans are (245).
+    /// The partition does not exist, the transaction is over, no data node is there, or too many scans are
+    /// (245).
     pub fn scan(
         &mut self,
         now: Now,

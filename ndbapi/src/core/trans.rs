@@ -1,6 +1,7 @@
 //! Transactions of a session: their records, how they begin, roll back and are let go.
 //!
-//! A record is named by the transaction id it goes under, which holds its place (16 bits) and a counter, so that a
+//! A record is named by the transaction id it goes under, which holds its place (16 bits) and a counter, so
+//! that a
 //! late signal about an ended transaction finds nothing.
 
 use super::{Completion, Core, NOBODY, Now};
@@ -217,7 +218,8 @@ impl Core {
         }
     }
 
-    /// The holder lets a transaction go: what is not committed is rolled back, and the record is freed in the end.
+    /// The holder lets a transaction go: what is not committed is rolled back, and the record is freed in the
+    /// end.
     pub fn release(&mut self, now: Now, trans: TransRef) {
         let deadline = now.after_ms(self.options.request_timeout_ms);
         let Some(record) = self.trans_mut(trans.0) else { return };

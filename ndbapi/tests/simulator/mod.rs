@@ -1,6 +1,8 @@
-//! A small simulator: client cores and real blocks on one thread, with a network that delivers in a seeded order.
+//! A small simulator: client cores and real blocks on one thread, with a network that delivers in a seeded
+//! order.
 //!
-//! Frames between two parties arrive in the order they were sent; which pair's frame is next is decided by the seed.
+//! Frames between two parties arrive in the order they were sent; which pair's frame is next is decided by
+//! the seed.
 //! Time moves only when the test says so. The test plays the main role's blocks (membership and dictionary).
 
 use kernel::ldm::page::DataMemory;

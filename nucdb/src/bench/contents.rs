@@ -1,4 +1,5 @@
-//! What the benchmark's rows contain: a function of key, loop and phase, so that every value read can be checked and a
+//! What the benchmark's rows contain: a function of key, loop and phase, so that every value read can be
+//! checked and a
 //! value of another loop, another phase or another row is noticed.
 
 use ndbapi::Row;
@@ -29,7 +30,8 @@ fn mix(mut x: u64) -> u64 {
     x ^ x >> 33
 }
 
-/// Fills `out` with attribute `attribute` of row `key`; all attributes of a row are `out.len()` bytes, a multiple of 4.
+/// Fills `out` with attribute `attribute` of row `key`; all attributes of a row are `out.len()` bytes, a
+/// multiple of 4.
 #[inline]
 pub(super) fn fill(out: &mut [u8], key: u32, version: Version, attribute: u16) {
     let seed = mix(u64::from(key) << 32 | version.number() << 12 | u64::from(attribute));

@@ -1,6 +1,7 @@
 //! Benchmarks of the front door: NDB's flexAsynch, and a comparison with Redis on the same machine.
 //!
-//! A benchmark is a function of its options and a place to print; it exits nowhere, it returns. It drives the cluster
+//! A benchmark is a function of its options and a place to print; it exits nowhere, it returns. It drives the
+//! cluster
 //! through `ndbapi` alone and starts no cluster of its own.
 
 mod contents;
@@ -15,7 +16,8 @@ use ndbapi::NdbError;
 /// `nucdb bench ...`
 #[derive(Subcommand, Debug, Clone)]
 pub enum Command {
-    /// NDB's flexAsynch: insert, update, read and delete rows with many transactions in flight; every value read is
+    /// NDB's flexAsynch: insert, update, read and delete rows with many transactions in flight; every value
+    /// read is
     /// checked.
     Flexasynch(flexasynch::Options),
     /// flexAsynch beside redis-benchmark on the same machine, and the ratios.

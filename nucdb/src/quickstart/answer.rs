@@ -1,6 +1,7 @@
 //! Whether SQL really answers: log in as a MySQL client would and run `SELECT 1`.
 //!
-//! A few fixed packets of MySQL's protocol, enough for an account without a password: greeting, login with an empty
+//! A few fixed packets of MySQL's protocol, enough for an account without a password: greeting, login with an
+//! empty
 //! `mysql_native_password` answer, query. It says what it saw when the answer is not the expected one.
 
 use std::io::{Read, Write};

@@ -1,6 +1,7 @@
 //! The processes of a quickstart cluster: start, pid files, and their end.
 //!
-//! A pid file is believed only if the process it names is a `nucdb` with that cluster's folder or role in its command
+//! A pid file is believed only if the process it names is a `nucdb` with that cluster's folder or role in its
+//! command
 //! line; anything else is a stale file and is removed.
 
 use rustix::process::{Pid, Signal, kill_process};

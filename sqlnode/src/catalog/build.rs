@@ -1,4 +1,5 @@
-//! Building a table's meaning from its CREATE TABLE statement, with every check MySQL makes and some of our own.
+//! Building a table's meaning from its CREATE TABLE statement, with every check MySQL makes and some of our
+//! own.
 
 use super::types::{not_yet, sql_type};
 use super::{ColumnDefault, ColumnMeta, HIDDEN_KEY, KeyMeta, TableMeta};

@@ -1,7 +1,9 @@
 //! Store: transactions over stored rows, the executor's only way to the cluster.
 //!
-//! A thin layer over `ndbapi` in terms of whole storage bytes: reads by key, writes by key, scans, commit, rollback and
-//! savepoints. It cuts long lists of operations into bounded round trips. In tests the same calls go to a small
+//! A thin layer over `ndbapi` in terms of whole storage bytes: reads by key, writes by key, scans, commit,
+//! rollback and
+//! savepoints. It cuts long lists of operations into bounded round trips. In tests the same calls go to a
+//! small
 //! in-memory stand-in, so that SQL is tested without a cluster.
 
 use ndbapi::{
@@ -271,7 +273,8 @@ impl Tx {
         Ok(rows)
     }
 
-    /// Makes changes. With `last` they are committed in the same round trip, and any failure undoes the transaction;
+    /// Makes changes. With `last` they are committed in the same round trip, and any failure undoes the
+    /// transaction;
     /// without it, each change has its own result and the transaction goes on.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! Changes: INSERT, REPLACE, UPDATE, DELETE.
 //!
-//! A plain INSERT outside of a transaction travels with its commit, one round trip for any number of rows. UPDATE and
-//! DELETE lock the rows they find, look at them again and change them (see [`super::access`]). What one statement
+//! A plain INSERT outside of a transaction travels with its commit, one round trip for any number of rows.
+//! UPDATE and
+//! DELETE lock the rows they find, look at them again and change them (see [`super::access`]). What one
+//! statement
 //! changes is undone by the session when the statement fails.
 
 use std::collections::HashSet;
@@ -109,7 +111,8 @@ fn insert_write(meta: &TableMeta, stored: Vec<Option<Vec<u8>>>, operation: Opera
     Ok(Write { operation, key, values: values.map(|(i, v)| (i as u16, v)).collect() })
 }
 
-/// Runs an INSERT or REPLACE. With `last`, the transaction is the statement's own and may be committed with it.
+/// Runs an INSERT or REPLACE. With `last`, the transaction is the statement's own and may be committed with
+/// it.
 ///
 /// # Errors
 /// Whatever goes wrong.

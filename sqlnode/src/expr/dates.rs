@@ -77,7 +77,8 @@ fn span(amount: &Value, unit: TimeUnit, ctx: &mut EvalContext<'_>) -> Option<Spa
     })
 }
 
-/// The numbers of a text, right-aligned on the parts of a unit: `'1:30'` as HOUR_SECOND is a minute and a half.
+/// The numbers of a text, right-aligned on the parts of a unit: `'1:30'` as HOUR_SECOND is a minute and a
+/// half.
 fn compound(text: &str, parts: &[i128], micros_last: bool) -> Option<i128> {
     let negative = text.trim_start().starts_with('-');
     let numbers: Vec<&str> =
@@ -273,8 +274,10 @@ pub(super) fn difference(unit: TimeUnit, a: &Value, b: &Value, ctx: &mut EvalCon
     Value::Int(number)
 }
 
-/// WEEK(date, mode): the year the week belongs to, and its number. Bit 0 of the mode: weeks begin on Monday; bit 1:
-/// the first days may belong to the last week of the year before; bit 2: together with bit 0 it decides whether week 1
+/// WEEK(date, mode): the year the week belongs to, and its number. Bit 0 of the mode: weeks begin on Monday;
+/// bit 1:
+/// the first days may belong to the last week of the year before; bit 2: together with bit 0 it decides
+/// whether week 1
 /// is the first with its first day in the year, or the first with four days in it.
 pub(super) fn week(date: Date, mode: u32) -> Option<(u32, u32)> {
     let monday_first = mode & 1 == 1;

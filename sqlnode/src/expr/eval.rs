@@ -1,6 +1,7 @@
 //! The evaluator: one recursive match over the bound tree.
 //!
-//! AND and OR follow three-valued logic and stop as soon as the answer is known. Nothing is cached between rows.
+//! AND and OR follow three-valued logic and stop as soon as the answer is known. Nothing is cached between
+//! rows.
 
 use super::types::coerce;
 use super::{BoundExpr, CaseNode, CmpOp, EvalContext, LikeNode, Node, dates, func::Args, func_text};

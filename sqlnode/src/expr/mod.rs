@@ -1,15 +1,22 @@
 //! Expressions: from the syntax tree to something that computes a value from a row, by MySQL's rules.
 //!
-//! Two steps. The *binder* ([`Binder`]) resolves names against a [`Scope`], chooses collations, infers the type of
-//! every result and folds constants; it reports 1054, 1052, 1305, 1241, 1111, 1582. The result, a [`BoundExpr`], is
-//! kept with the plan. The *evaluator* ([`BoundExpr::eval`]) computes it for a row with an [`EvalContext`], which
-//! brings the parameters, the session's facts and the warnings list. Aggregates are taken out of the tree by the
-//! binder ([`AggSpec`]); the executor feeds an [`Accumulator`] and gives the results back through the context.
+//! Two steps. The *binder* ([`Binder`]) resolves names against a [`Scope`], chooses collations, infers the
+//! type of
+//! every result and folds constants; it reports 1054, 1052, 1305, 1241, 1111, 1582. The result, a
+//! [`BoundExpr`], is
+//! kept with the plan. The *evaluator* ([`BoundExpr::eval`]) computes it for a row with an [`EvalContext`],
+//! which
+//! brings the parameters, the session's facts and the warnings list. Aggregates are taken out of the tree by
+//! the
+//! binder ([`AggSpec`]); the executor feeds an [`Accumulator`] and gives the results back through the
+//! context.
 //!
-//! Values are dynamic: operators look at the kinds of their operands, so a parameter may have any type. The inferred
+//! Values are dynamic: operators look at the kinds of their operands, so a parameter may have any type. The
+//! inferred
 //! type is what the client is told, and [`BoundExpr::eval_typed`] converts the value to it.
 //!
-//! What it never does: it reads no clock and no variable by itself (all through [`SessionFacts`]), runs no subquery,
+//! What it never does: it reads no clock and no variable by itself (all through [`SessionFacts`]), runs no
+//! subquery,
 //! touches no table. It never panics on a value, and no function makes a string beyond `max_allowed_packet`.
 
 mod aggregate;
@@ -85,7 +92,8 @@ fn dotted(name: &ColName) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
-/// What expressions ask of the session. Everything has a plain default, so that tools and tests need not fill it in.
+/// What expressions ask of the session. Everything has a plain default, so that tools and tests need not fill
+/// it in.
 pub trait SessionFacts {
     /// The current database.
     fn database(&self) -> Option<&str> {
@@ -255,7 +263,8 @@ pub struct BoundExpr {
     pub coercion: Coercion,
 }
 
-/// The kinds of bound expressions. Public, so that the planner can recognise `column = constant` and the like.
+/// The kinds of bound expressions. Public, so that the planner can recognise `column = constant` and the
+/// like.
 #[derive(Clone, Debug)]
 pub enum Node {
     /// A constant.

@@ -51,7 +51,8 @@ fn fraction(fsp: u8) -> u64 {
     if fsp == 0 { 0 } else { u64::from(fsp) + 1 }
 }
 
-/// A type as an exact number: (digits before the point, digits after it). `None` for what computes as a double.
+/// A type as an exact number: (digits before the point, digits after it). `None` for what computes as a
+/// double.
 pub(super) fn exact(ty: &SqlType) -> Option<(u8, u8)> {
     Some(match ty {
         SqlType::Int { size, flags, .. } => (int_digits(*size, flags.unsigned), 0),

@@ -1,7 +1,9 @@
 //! Operands that begin with a word: columns, functions, and the many functions with a grammar of their own.
 //!
-//! A word is a function's name when `(` follows. Reserved words reach this file too: some are functions (IF, LEFT,
-//! REPLACE), some constants (NULL, TRUE), some begin a construct (CASE, EXISTS); the rest cannot begin an operand.
+//! A word is a function's name when `(` follows. Reserved words reach this file too: some are functions (IF,
+//! LEFT,
+//! REPLACE), some constants (NULL, TRUE), some begin a construct (CASE, EXISTS); the rest cannot begin an
+//! operand.
 
 use super::ast::{Agg, AggFunc, Call, ColName, Expr, Lit, Name, OrderBy, TimeUnit, TrimSide, Window};
 use super::cursor::{Parser, R, lossy};
@@ -178,7 +180,8 @@ impl Parser<'_> {
         Ok(Expr::Lit(lit))
     }
 
-    /// An operand that begins with a word which is a keyword but not reserved: a name unless the right thing follows.
+    /// An operand that begins with a word which is a keyword but not reserved: a name unless the right thing
+    /// follows.
     #[inline(never)]
     fn special_atom(&mut self, kw: Kw) -> R<Expr> {
         let next = self.peek().t;

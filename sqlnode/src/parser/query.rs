@@ -1,7 +1,9 @@
 //! Queries: SELECT, set operations, VALUES, TABLE, and what stands in FROM.
 //!
-//! A query is read as body then tail: ORDER BY, LIMIT, locking and INTO belong to the whole, so a SELECT inside a UNION
-//! has them only in parentheses. INTERSECT binds tighter than UNION and EXCEPT. Joins are read leftwards; a join that
+//! A query is read as body then tail: ORDER BY, LIMIT, locking and INTO belong to the whole, so a SELECT
+//! inside a UNION
+//! has them only in parentheses. INTERSECT binds tighter than UNION and EXCEPT. Joins are read leftwards; a
+//! join that
 //! needs an ON takes further joins into its right side until it finds one.
 
 use super::ast::{
@@ -403,7 +405,8 @@ impl Parser<'_> {
         Ok(TableRef::Derived { lateral, query, alias, columns })
     }
 
-    /// At `(` in FROM: whether it holds a query rather than tables. `((SELECT 1) UNION ..)` does, `((SELECT 1) t JOIN
+    /// At `(` in FROM: whether it holds a query rather than tables. `((SELECT 1) UNION ..)` does, `((SELECT
+    /// 1) t JOIN
     /// u)` does not: what follows the inner parenthesis decides.
     fn paren_holds_query(&self) -> bool {
         let mut lex = self.lex;

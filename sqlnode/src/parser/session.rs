@@ -1,4 +1,5 @@
-//! Statements about the session: transactions, SET, USE, PREPARE, LOCK TABLES, KILL, FLUSH, EXPLAIN, table upkeep.
+//! Statements about the session: transactions, SET, USE, PREPARE, LOCK TABLES, KILL, FLUSH, EXPLAIN, table
+//! upkeep.
 
 use super::ast::{
     BeginOptions, ColName, Completion, Explain, ExplainTarget, Expr, FlushLock, FlushTarget, Isolation, Name,
@@ -166,7 +167,8 @@ impl Parser<'_> {
         if self.eat_t(T::Eq) || self.eat_t(T::Assign) { Ok(()) } else { self.fail() }
     }
 
-    /// The value of a system variable; ON, ALL, BINARY, ROW and SYSTEM are words that no expression begins with.
+    /// The value of a system variable; ON, ALL, BINARY, ROW and SYSTEM are words that no expression begins
+    /// with.
     fn set_value(&mut self) -> R<SetValue> {
         let next_ends = matches!(self.peek().t, T::Comma | T::Eof | T::Semi);
         if self.at(Kw::DEFAULT) && next_ends {

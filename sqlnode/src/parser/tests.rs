@@ -1,4 +1,5 @@
-//! Statements and their canonical form; precedence; what must be refused; and bytes that make no sense at all.
+//! Statements and their canonical form; precedence; what must be refused; and bytes that make no sense at
+//! all.
 
 use super::ast::{Expr, Lit, SelectItem, Stmt};
 use super::*;

@@ -78,7 +78,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `WITH MAX_..`, `PASSWORD EXPIRE ..`, `ACCOUNT LOCK`, `COMMENT '..'`, `ATTRIBUTE '..'` and the like: the words
+    /// `WITH MAX_..`, `PASSWORD EXPIRE ..`, `ACCOUNT LOCK`, `COMMENT '..'`, `ATTRIBUTE '..'` and the like:
+    /// the words
     /// up to the next option.
     fn user_option(&mut self) -> R<Box<str>> {
         let start = self.tok.start;

@@ -1,9 +1,13 @@
 //! Command loop: reads a command, has the session do it, answers.
 //!
-//! While a statement runs, two more things are awaited: somebody's KILL, and the client closing its connection. Either
-//! drops the statement's future where it stands and lets the session undo it, so a client that dies holds no locks.
-//! A panic inside a statement, which would be our bug, is caught here, logged, and answered as an internal error: one
-//! client's statement must not take the others' connection. Every answer leaves in one write unless it is large.
+//! While a statement runs, two more things are awaited: somebody's KILL, and the client closing its
+//! connection. Either
+//! drops the statement's future where it stands and lets the session undo it, so a client that dies holds no
+//! locks.
+//! A panic inside a statement, which would be our bug, is caught here, logged, and answered as an internal
+//! error: one
+//! client's statement must not take the others' connection. Every answer leaves in one write unless it is
+//! large.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -329,7 +333,8 @@ impl<F: SessionFactory> Commands<F> {
     async fn change_user(&mut self, arguments: &[u8]) -> Flow {
         let mut response = HandshakeResponse::parse_change_user(arguments, self.capabilities)
             .map_err(|error| End::Error(error.into()))?;
-        // The answer was made with a scramble of which the client keeps its own idea; ask anew with a fresh one.
+        // The answer was made with a scramble of which the client keeps its own idea; ask anew with a fresh
+        // one.
         if !response.auth_response.is_empty() {
             response.plugin = Some(String::new());
         }

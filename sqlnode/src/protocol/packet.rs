@@ -1,11 +1,15 @@
 //! Packets: cutting the byte stream into numbered frames and joining frames into packets, both ways.
 //!
-//! A frame is three bytes of length, one byte of sequence number and the payload. A packet of 16 MiB - 1 bytes or
-//! more is spread over several frames; a frame shorter than that ends it. Sequence numbers start at zero with every
+//! A frame is three bytes of length, one byte of sequence number and the payload. A packet of 16 MiB - 1
+//! bytes or
+//! more is spread over several frames; a frame shorter than that ends it. Sequence numbers start at zero with
+//! every
 //! command and are counted through by both sides.
 //!
-//! [`PacketDecoder`] is fed whatever bytes arrived. States: *header* (collecting four bytes), *body* (copying the
-//! payload), and within both *skipping* once the packet has outgrown its limit: the bytes are counted off and thrown
+//! [`PacketDecoder`] is fed whatever bytes arrived. States: *header* (collecting four bytes), *body* (copying
+//! the
+//! payload), and within both *skipping* once the packet has outgrown its limit: the bytes are counted off and
+//! thrown
 //! away, so that an oversized statement costs no memory and the connection can go on after the error.
 //! [`PacketEncoder`] gathers the packets of one response in one buffer so that they leave in one write.
 
@@ -78,7 +82,8 @@ impl PacketDecoder {
         self.next_sequence
     }
 
-    /// Says which sequence number the next frame must carry: zero for a new command, or one more than the last
+    /// Says which sequence number the next frame must carry: zero for a new command, or one more than the
+    /// last
     /// frame this side sent.
     pub fn expect_sequence(&mut self, sequence: u8) {
         self.next_sequence = sequence;
@@ -89,7 +94,8 @@ impl PacketDecoder {
         self.header_got == 0 && !self.in_packet
     }
 
-    /// How many bytes complete the header or body being collected. Reading exactly so many never reads past the
+    /// How many bytes complete the header or body being collected. Reading exactly so many never reads past
+    /// the
     /// packet, which matters before TLS starts.
     pub fn missing(&self) -> usize {
         if self.header_got < HEADER { HEADER - self.header_got } else { self.body_left }

@@ -1,7 +1,9 @@
 //! Rows: the values of one result row, as text or in the binary form of their column's type.
 //!
-//! The text form writes what MySQL prints. The binary form is fixed by the column definition that went out before,
-//! so a value of another kind is converted to the column's type here, and text goes wherever the type says string.
+//! The text form writes what MySQL prints. The binary form is fixed by the column definition that went out
+//! before,
+//! so a value of another kind is converted to the column's type here, and text goes wherever the type says
+//! string.
 //! Strings leave in UTF-8: text stored in another character set is converted.
 
 use std::io::Write;
@@ -141,7 +143,8 @@ fn put_string(out: &mut Vec<u8>, text: &Text) {
     }
 }
 
-/// A float as MySQL prints it: fixed decimals when the column has them, else the shortest text that reads back.
+/// A float as MySQL prints it: fixed decimals when the column has them, else the shortest text that reads
+/// back.
 fn float_text(number: f64, column: ColumnFormat, single: bool) -> String {
     let is_float = matches!(column.column_type, ColumnType::Float | ColumnType::Double);
     if is_float && column.decimals < DECIMALS_NOT_FIXED {
@@ -150,7 +153,8 @@ fn float_text(number: f64, column: ColumnFormat, single: bool) -> String {
     shortest_float(number, single)
 }
 
-/// The shortest digits that read back (six for FLOAT), plain between 1e-15 and 1e15 and with an exponent outside.
+/// The shortest digits that read back (six for FLOAT), plain between 1e-15 and 1e15 and with an exponent
+/// outside.
 fn shortest_float(number: f64, single: bool) -> String {
     let scientific = if single { format!("{:.5e}", number as f32) } else { format!("{number:e}") };
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };

@@ -1,8 +1,11 @@
 //! Streams: the two halves of a client's connection, plain or TLS, with timeouts on every wait.
 //!
-//! [`Input`] reads big pieces and hands out packets; [`Output`] gathers packets and writes them at once. They are
-//! separate values so that a connection can notice that its client went away while a statement is running. Before
-//! login [`Input`] reads not one byte more than the packet it is waiting for: what follows may already be TLS.
+//! [`Input`] reads big pieces and hands out packets; [`Output`] gathers packets and writes them at once. They
+//! are
+//! separate values so that a connection can notice that its client went away while a statement is running.
+//! Before
+//! login [`Input`] reads not one byte more than the packet it is waiting for: what follows may already be
+//! TLS.
 
 use std::io;
 use std::time::Duration;
@@ -66,7 +69,8 @@ impl Input {
         &mut self.decoder
     }
 
-    /// Reads one packet. The first byte may take `first`, every later wait `later`. With `exact`, nothing after the
+    /// Reads one packet. The first byte may take `first`, every later wait `later`. With `exact`, nothing
+    /// after the
     /// packet is read.
     pub(super) async fn packet(
         &mut self,
@@ -107,7 +111,8 @@ impl Input {
         }
     }
 
-    /// Waits until the client closes its side, keeping what it sends meanwhile. A client that has sent a whole
+    /// Waits until the client closes its side, keeping what it sends meanwhile. A client that has sent a
+    /// whole
     /// buffer ahead is taken to be alive and is not watched any further. Dropping the future loses nothing.
     pub(super) async fn closed(&mut self) {
         loop {
@@ -125,7 +130,8 @@ impl Input {
         }
     }
 
-    /// Reads and forgets what the client still sends, so that closing does not destroy an error on its way to it.
+    /// Reads and forgets what the client still sends, so that closing does not destroy an error on its way to
+    /// it.
     pub(super) async fn drain(&mut self, patience: Duration) {
         let _ = timeout(patience, async {
             while let Ok(got) = read(&mut self.stream, &mut self.buffer).await {
@@ -157,7 +163,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Writes everything that waits. An error means the client is gone or does not read. Dropping the future in the
+    /// Writes everything that waits. An error means the client is gone or does not read. Dropping the future
+    /// in the
     /// middle is safe: what has been written is not written again.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         let Self { stream, encoder, written, write_timeout } = self;

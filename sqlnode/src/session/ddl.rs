@@ -117,7 +117,8 @@ impl SqlSession {
         }
     }
 
-    /// CREATE INDEX: checked, and then answered like a KEY of CREATE TABLE, by scans. Nothing is kept of it yet.
+    /// CREATE INDEX: checked, and then answered like a KEY of CREATE TABLE, by scans. Nothing is kept of it
+    /// yet.
     pub(super) async fn create_index(&mut self, create: &CreateIndex) -> Result<()> {
         self.commit().await?;
         match create.key.kind {

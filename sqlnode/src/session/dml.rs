@@ -1,4 +1,5 @@
-//! Queries and changes: from the parsed statement through a plan to the executor, inside the right transaction.
+//! Queries and changes: from the parsed statement through a plan to the executor, inside the right
+//! transaction.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! information_schema and the tables behind SHOW: facts about schemas as rows.
 //!
-//! Tables are made when a query asks for them, from the dictionary and from this node's own state. They are read-only.
+//! Tables are made when a query asks for them, from the dictionary and from this node's own state. They are
+//! read-only.
 
 use super::SqlSession;
 use crate::catalog::TableMeta;

@@ -133,7 +133,8 @@ pub fn truth(value: &Value) -> Option<bool> {
 }
 
 /// Appends bytes that are equal for two values of the same column exactly when they compare equal: the key of
-/// GROUP BY, DISTINCT and hash joins. Whole numbers and decimals share their forms, as do the two float types.
+/// GROUP BY, DISTINCT and hash joins. Whole numbers and decimals share their forms, as do the two float
+/// types.
 pub fn append_group_key(value: &Value, collation: Collation, out: &mut Vec<u8>) {
     let at = out.len();
     match value {

@@ -1,9 +1,11 @@
 //! Storage: a value to the bytes of a column, and back.
 //!
 //! Role: what INSERT and UPDATE do to a value before it goes to the data nodes. In strict mode a value that
-//! does not fit is an error; otherwise the nearest value that fits is stored and a warning is left. The bytes:
+//! does not fit is an error; otherwise the nearest value that fits is stored and a warning is left. The
+//! bytes:
 //!
-//! * whole numbers of n bytes, FLOAT, DOUBLE: little-endian; BIT 8 bytes; YEAR 1 byte (year - 1900, 0 for 0000);
+//! * whole numbers of n bytes, FLOAT, DOUBLE: little-endian; BIT 8 bytes; YEAR 1 byte (year - 1900, 0 for
+//!   0000);
 //! * ENUM and SET: the number or the bits, little-endian in 1, 2, 3, 4 or 8 bytes;
 //! * DECIMAL: the sortable form of [`super::decimal`];
 //! * DATE 3 bytes, DATETIME and TIMESTAMP (in UTC) 8 bytes: the packed integer, little-endian;

@@ -1,4 +1,5 @@
-//! sysbench: its tables filled, read, changed and emptied by several threads, and the contents checked by SQL.
+//! sysbench: its tables filled, read, changed and emptied by several threads, and the contents checked by
+//! SQL.
 
 use std::process::Command;
 use std::time::Duration;

@@ -60,7 +60,8 @@ fn every_type_comes_back_as_it_went_in() {
             Some(("", times)) => "x".repeat(times.parse().unwrap()),
             _ => (*text).to_owned(),
         };
-        // Several reads, so that both replicas get to answer; as an expression, so that the key lookup and the
+        // Several reads, so that both replicas get to answer; as an expression, so that the key lookup and
+        // the
         // scan are both taken.
         for _ in 0..4 {
             let by_key = sql.rows(&format!("SELECT v FROM {table} WHERE id = 1"));

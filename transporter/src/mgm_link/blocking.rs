@@ -1,6 +1,8 @@
-//! Management links for programs without a runtime: a thread of its own runs a small one and is talked to by queues.
+//! Management links for programs without a runtime: a thread of its own runs a small one and is talked to by
+//! queues.
 //!
-//! Data nodes use [`BlockingNodeLink`]: their workers are plain threads that must never find themselves inside a
+//! Data nodes use [`BlockingNodeLink`]: their workers are plain threads that must never find themselves
+//! inside a
 //! runtime. Nothing here spins; the thread sleeps in the kernel until a datagram or a request comes.
 
 use super::client::{MgmClient, MgmError};

@@ -1,6 +1,7 @@
 //! One established management link, and the listener that accepts them.
 //!
-//! A message is its length (4 bytes, little-endian) and its bytes, alone on its side of a stream. Everything a peer
+//! A message is its length (4 bytes, little-endian) and its bytes, alone on its side of a stream. Everything
+//! a peer
 //! sends is read here, with a limit of length and time, and decoded before anybody else sees it.
 
 use super::client::MgmError;
@@ -38,7 +39,8 @@ impl MgmListener {
         self.endpoint.local_addr()
     }
 
-    /// The next peer that wants a link; `None` when the listener is closed. Beyond the limit of links a peer is
+    /// The next peer that wants a link; `None` when the listener is closed. Beyond the limit of links a peer
+    /// is
     /// refused here and never seen.
     pub async fn accept(&self) -> Option<MgmIncoming> {
         loop {
@@ -285,7 +287,8 @@ fn broken(error: &dyn std::error::Error) -> MgmError {
 }
 
 /// QUIC ignores the operating system's "port unreachable", so a server that is not there would cost the whole
-/// timeout. One datagram that means nothing to a server that is there tells in a moment. No answer is good news.
+/// timeout. One datagram that means nothing to a server that is there tells in a moment. No answer is good
+/// news.
 async fn nothing_listens(address: SocketAddr) -> Result<(), String> {
     let bound = tokio::net::UdpSocket::bind(SocketAddr::new(quic::local_for(address.ip()), 0)).await;
     let socket = bound.map_err(|e| e.to_string())?;

@@ -82,8 +82,10 @@ fn transport() -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-/// A restarted server must be able to tell the peers of its predecessor that their links are gone, at once and not
-/// after their idle timeout. For that its reset tokens must be those of the predecessor, so their key is fixed, and
+/// A restarted server must be able to tell the peers of its predecessor that their links are gone, at once
+/// and not
+/// after their idle timeout. For that its reset tokens must be those of the predecessor, so their key is
+/// fixed, and
 /// connection ids must be acceptable to the successor, so they are plain random ones.
 fn endpoint_config() -> EndpointConfig {
     let mut config = EndpointConfig::new(Arc::new(ResetKey));
@@ -91,7 +93,8 @@ fn endpoint_config() -> EndpointConfig {
     config
 }
 
-/// Signs connection ids for stateless resets. The key is no secret: whoever can guess a connection id of a private
+/// Signs connection ids for stateless resets. The key is no secret: whoever can guess a connection id of a
+/// private
 /// network can end that link, and the peers simply come back.
 struct ResetKey;
 

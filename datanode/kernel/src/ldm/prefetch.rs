@@ -1,6 +1,8 @@
-//! Asking the processor for a cache line ahead of its use: the one unsafe call of the storage, and a harmless one.
+//! Asking the processor for a cache line ahead of its use: the one unsafe call of the storage, and a harmless
+//! one.
 //!
-//! A prefetch reads nothing and cannot fault, whatever the address; it only costs a slot in the load queue. On
+//! A prefetch reads nothing and cannot fault, whatever the address; it only costs a slot in the load queue.
+//! On
 //! processors other than x86-64 it does nothing.
 
 /// Bytes of a cache line.
@@ -20,7 +22,8 @@ pub fn prefetch<T>(place: &T) {
     let _ = place;
 }
 
-/// Starts loading the cache lines of `bytes`, at most the first four: the hardware follows longer rows by itself.
+/// Starts loading the cache lines of `bytes`, at most the first four: the hardware follows longer rows by
+/// itself.
 #[inline(always)]
 pub fn prefetch_bytes(bytes: &[u8]) {
     let shown = bytes.len().min(4 * LINE_BYTES);

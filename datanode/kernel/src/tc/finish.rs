@@ -187,7 +187,8 @@ impl Tc {
         }
     }
 
-    /// Sends the aborts of all operations from place `from` on, newest first; returns how many answers will come.
+    /// Sends the aborts of all operations from place `from` on, newest first; returns how many answers will
+    /// come.
     fn send_aborts(&mut self, index: u32, from: usize, out: &mut Outbox) -> u32 {
         let ops = std::mem::take(&mut self.transactions[index].ops);
         let mut awaiting = 0;

@@ -51,7 +51,8 @@ impl Tc {
         out: &mut Outbox,
     ) -> Option<u32> {
         if body.trans.client() != client {
-            // Somebody else's transaction: the links layer lets no client sign as another, so this one is confused.
+            // Somebody else's transaction: the links layer lets no client sign as another, so this one is
+            // confused.
             self.tell_rolled_back(client, body.trans, ErrorCode::PARAMETER_ERROR, body.api_op, out);
             return None;
         }
@@ -59,7 +60,8 @@ impl Tc {
             return Some(index);
         }
         let refusal = if !body.has(tc_flags::START) {
-            // The rest of a batch whose transaction is already rolled back; the answer to the batch is enough.
+            // The rest of a batch whose transaction is already rolled back; the answer to the batch is
+            // enough.
             if !body.has(tc_flags::EXECUTE) {
                 return None;
             }
@@ -226,7 +228,8 @@ impl Tc {
         self.operation_failed(index, api_op, ignore, code, out);
     }
 
-    /// An operation failed and holds nothing: the client is told, and the transaction goes on or is rolled back.
+    /// An operation failed and holds nothing: the client is told, and the transaction goes on or is rolled
+    /// back.
     fn operation_failed(&mut self, index: u32, api_op: u32, ignore: bool, code: ErrorCode, out: &mut Outbox) {
         if !ignore {
             self.abort(index, AbortReply::Decided { code, api_op }, out);

@@ -1,3 +1,5 @@
+//! The dictionary in the client core: lookups, changes, refresh after schema errors.
+
 use super::*;
 use Operation::ReadCommitted;
 use signals::control::{DictAnswer, DictQuery, Refusal, SchemaChange, TableInfo};

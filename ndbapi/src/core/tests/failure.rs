@@ -1,3 +1,5 @@
+//! Failures in the client core: lost links in each state, time-outs, malformed frames.
+
 use super::*;
 use Operation::{Insert, ReadCommitted, ReadExclusive, ReadShared};
 

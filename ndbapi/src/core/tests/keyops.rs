@@ -1,3 +1,5 @@
+//! Key operations in the client core: orders of rows and confirmations, refusals, batches.
+
 use super::*;
 use Operation::{Delete, Insert, ReadCommitted, ReadExclusive, Update};
 

@@ -1,3 +1,5 @@
+//! Scans in the client core: batches, closes, lost nodes.
+
 use super::*;
 use signals::scan::{ScanFragConf, ScanFragRef};
 

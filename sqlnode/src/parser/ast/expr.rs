@@ -1,7 +1,9 @@
 //! Expressions: one enum, in MySQL's own categories.
 //!
-//! Operators that MySQL treats alike share a variant with an operator inside; operators with a shape of their own
-//! (BETWEEN, IN, LIKE, CASE, CAST) have a variant of their own. A parenthesised expression leaves no trace, the
+//! Operators that MySQL treats alike share a variant with an operator inside; operators with a shape of their
+//! own
+//! (BETWEEN, IN, LIKE, CASE, CAST) have a variant of their own. A parenthesised expression leaves no trace,
+//! the
 //! printer puts parentheses back where precedence needs them.
 
 use super::{Name, Query, TableName, TypeName};
@@ -107,7 +109,8 @@ pub enum Expr {
     },
     /// `CONVERT(expr USING charset)`.
     ConvertUsing(Box<Expr>, Name),
-    /// A call of an ordinary function. Functions with a grammar of their own come here too, in one fixed argument
+    /// A call of an ordinary function. Functions with a grammar of their own come here too, in one fixed
+    /// argument
     /// order: `SUBSTRING(s FROM a FOR b)` as `SUBSTRING(s, a, b)`, `POSITION(a IN b)` as `LOCATE(a, b)`,
     /// `CURRENT_TIMESTAMP` as `NOW()`, `CURRENT_USER` as `CURRENT_USER()`.
     Call(Box<Call>),
@@ -198,7 +201,8 @@ pub enum Lit {
     Bool(bool),
     /// An integer that fits in 64 bits without sign.
     Int(u64),
-    /// A number with a decimal point and no exponent, or an integer too long for 64 bits. The text as written.
+    /// A number with a decimal point and no exponent, or an integer too long for 64 bits. The text as
+    /// written.
     Dec(Box<str>),
     /// A number with an exponent. The text as written.
     Float(Box<str>),

@@ -117,7 +117,8 @@ impl Display for QueryBody {
                     SetOp::Intersect => "INTERSECT",
                     SetOp::Except => "EXCEPT",
                 };
-                // The parser builds leftwards, so only odd trees made by hand need the parentheses on the left.
+                // The parser builds leftwards, so only odd trees made by hand need the parentheses on the
+                // left.
                 let level = set_level(self);
                 if set_level(left) < level {
                     write!(f, "({left})")?;

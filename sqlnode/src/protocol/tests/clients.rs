@@ -1,4 +1,5 @@
-//! The clients people really use against the toy session. A client that is not installed fails its test by name.
+//! The clients people really use against the toy session. A client that is not installed fails its test by
+//! name.
 
 use std::process::Command;
 

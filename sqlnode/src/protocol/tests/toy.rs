@@ -1,4 +1,5 @@
-//! A session that knows a handful of made-up statements, so that the protocol can be tested without a cluster.
+//! A session that knows a handful of made-up statements, so that the protocol can be tested without a
+//! cluster.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

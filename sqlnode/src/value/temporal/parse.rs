@@ -98,7 +98,8 @@ pub fn parse_date(text: &str, rules: DateRules) -> Option<Parsed<Date>> {
     Some(Parsed { value: parsed.value.date(), clean: parsed.clean })
 }
 
-/// Reads a DATETIME with as many digits of the fraction as are written, rounded to 6. An offset written behind
+/// Reads a DATETIME with as many digits of the fraction as are written, rounded to 6. An offset written
+/// behind
 /// (`+02:00`) is applied, which gives a moment in UTC: see [`parse_datetime_offset`] for both.
 pub fn parse_datetime(text: &str, rules: DateRules) -> Option<Parsed<DateTime>> {
     parse_datetime_offset(text, rules).map(|(parsed, _)| parsed)
@@ -382,7 +383,8 @@ fn read_duration(bytes: &[u8]) -> Option<(i64, &[u8])> {
     Some(((days * 24 + hours) * 3600 + minutes * 60 + seconds, tail))
 }
 
-/// Reads a number as a time: 111213 is 11:12:13, -1 is -00:00:01. A number past 7 digits is read as a date and
+/// Reads a number as a time: 111213 is 11:12:13, -1 is -00:00:01. A number past 7 digits is read as a date
+/// and
 /// time whose time is taken.
 pub fn parse_time_number(number: i64) -> Option<Parsed<Time>> {
     let magnitude = i64::try_from(number.unsigned_abs()).ok()?;

@@ -85,9 +85,12 @@ impl Ldm {
         }
     }
 
-    /// A read's lock goes. It commits nothing: if its transaction has changed the row as well, the change is committed
-    /// by its own COMMITREQ, which comes through the backups first. A read is known to its primary alone, so its
-    /// COMMITREQ may get here before; would it let the row go, the next owner's change could reach a backup that has
+    /// A read's lock goes. It commits nothing: if its transaction has changed the row as well, the change is
+    /// committed
+    /// by its own COMMITREQ, which comes through the backups first. A read is known to its primary alone, so
+    /// its
+    /// COMMITREQ may get here before; would it let the row go, the next owner's change could reach a backup
+    /// that has
     /// not heard of the commit yet.
     fn end_read(&mut self, index: u32) {
         let op = &self.ops[index];
@@ -99,7 +102,8 @@ impl Ldm {
         self.note_released(table, fragment_id, row, head);
     }
 
-    /// Makes the row show the newest change of `index`'s transaction, and takes all its operations out of the queue.
+    /// Makes the row show the newest change of `index`'s transaction, and takes all its operations out of the
+    /// queue.
     fn commit_row(&mut self, index: u32, epoch: Epoch, out: &mut Outbox) {
         let op = &self.ops[index];
         let (trans, table, fragment_id, row, hash) = (op.trans, op.table, op.fragment, op.row, op.hash);
@@ -118,7 +122,8 @@ impl Ldm {
                 fragment.tup.commit_update(row, &mut self.ops[n].copy, epoch.0);
             }
         }
-        // Out of the queue go all operations of the transaction on this row; images it overwrote itself are let go.
+        // Out of the queue go all operations of the transaction on this row; images it overwrote itself are
+        // let go.
         let mut member = head;
         while member != NONE && self.ops[member].state == OpState::Prepared {
             let next = self.ops[member].next;
@@ -194,7 +199,8 @@ impl Ldm {
         }
     }
 
-    /// Finds an operation whose record number TC has not learned yet: it waits, or its confirmation is on the way.
+    /// Finds an operation whose record number TC has not learned yet: it waits, or its confirmation is on the
+    /// way.
     /// Rare, so a walk over the records is cheaper than an index kept for every operation.
     #[cold]
     fn search_operation(&self, req: &AbortReq) -> Option<u32> {

@@ -26,7 +26,8 @@ pub(super) enum Change {
     None,
     /// The row is new and stands in place, unseen.
     Insert,
-    /// The after-image is in the record's copy tuple: an update, or an insert over the transaction's own delete.
+    /// The after-image is in the record's copy tuple: an update, or an insert over the transaction's own
+    /// delete.
     Copy,
     /// The row goes.
     Delete,

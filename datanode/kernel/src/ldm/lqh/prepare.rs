@@ -37,7 +37,8 @@ impl Ldm {
         self.execute(req, false, out);
     }
 
-    /// Executes an operation and answers, sends on, or leaves it waiting. `first_in_line`: it waited its turn.
+    /// Executes an operation and answers, sends on, or leaves it waiting. `first_in_line`: it waited its
+    /// turn.
     pub(super) fn execute(&mut self, req: &View<'_, LqhKeyReq>, first_in_line: bool, out: &mut Outbox) {
         match self.prepare(req, first_in_line, out) {
             Ok(Outcome::Prepared(index)) => self.prepared(index, req, out),

@@ -1,7 +1,9 @@
 //! Row queues: who holds a row, who waits for it, and who is next.
 //!
-//! A queue hangs off its row's header (`op_head`) as a list of operation records: granted ones first, waiting ones
-//! behind them in arrival order. The first record knows the last one, so joining a long queue of a hot row costs the
+//! A queue hangs off its row's header (`op_head`) as a list of operation records: granted ones first, waiting
+//! ones
+//! behind them in arrival order. The first record knows the last one, so joining a long queue of a hot row
+//! costs the
 //! same as joining a short one.
 
 use super::Ldm;
@@ -27,12 +29,14 @@ pub(super) enum Claim {
     Free,
     /// Others are; wait behind them.
     Wait,
-    /// The claimant holds the row shared and so do others, and one of those waits to make its claim exclusive as
+    /// The claimant holds the row shared and so do others, and one of those waits to make its claim exclusive
+    /// as
     /// well: neither can ever get it.
     Deadlock,
 }
 
-/// Whether `trans` may have the row whose queue begins at `head`. `first_in_line`: the claim already waited its turn.
+/// Whether `trans` may have the row whose queue begins at `head`. `first_in_line`: the claim already waited
+/// its turn.
 pub(super) fn claim(ops: &Pool<Op>, head: u32, trans: TransId, lock: Lock, first_in_line: bool) -> Claim {
     let mut own = false;
     let mut others = false;
@@ -111,7 +115,8 @@ pub(super) fn join_granted(ops: &mut Pool<Op>, fragment: &mut Fragment, row: Row
     insert_behind(ops, head, last, new);
 }
 
-/// Puts a waiting operation last; an upgrade of a shared lock goes before the other waiting ones, because they wait
+/// Puts a waiting operation last; an upgrade of a shared lock goes before the other waiting ones, because
+/// they wait
 /// for it anyway.
 pub(super) fn join_waiting(ops: &mut Pool<Op>, fragment: &mut Fragment, row: RowRef, new: u32) {
     let head = fragment.tup.op_head(row);
@@ -191,7 +196,8 @@ impl Ldm {
         request
     }
 
-    /// Executes the operations whose turn has come, until nobody's has. What they release in turn is looked at as
+    /// Executes the operations whose turn has come, until nobody's has. What they release in turn is looked
+    /// at as
     /// well, without recursion: a hot row can have thousands in its queue.
     #[inline]
     pub(super) fn wake_waiters(&mut self, out: &mut Outbox) {

@@ -1,6 +1,7 @@
 //! The tables an LDM instance holds fragments of.
 //!
-//! A dropped table's fragments go to a graveyard whose memory is given back in slices, so that dropping a large table
+//! A dropped table's fragments go to a graveyard whose memory is given back in slices, so that dropping a
+//! large table
 //! does not hold up the worker.
 
 use crate::ldm::acc::HashIndex;

@@ -1,4 +1,5 @@
-//! Stories about TC and LDMs together: commits, locks, savepoints, time-outs, full memory, at one and two replicas.
+//! Stories about TC and LDMs together: commits, locks, savepoints, time-outs, full memory, at one and two
+//! replicas.
 
 use crate::testing::*;
 use signals::ErrorCode;

@@ -1,7 +1,9 @@
 //! After-images: what a row will be when the transaction that changes it commits.
 //!
-//! A [`CopyTuple`] is empty or prepared. Only `prepare_update` fills it; `commit_update` and `abort_update` empty it and
-//! keep its buffers. A prepared one may hold a reservation of variable space, so it must end in one of the two: if it is
+//! A [`CopyTuple`] is empty or prepared. Only `prepare_update` fills it; `commit_update` and `abort_update`
+//! empty it and
+//! keep its buffers. A prepared one may hold a reservation of variable space, so it must end in one of the
+//! two: if it is
 //! dropped, that space is lost until the fragment is.
 
 use super::layout::{Tuple, VarSource};
@@ -49,7 +51,8 @@ pub enum Before<'a> {
 }
 
 impl TupFragment {
-    /// Builds the after-image of a change of `row` in `out`, which must be empty. Commit is then certain to succeed.
+    /// Builds the after-image of a change of `row` in `out`, which must be empty. Commit is then certain to
+    /// succeed.
     ///
     /// # Errors
     /// The row cannot be changed as asked; nothing has changed and `out` is empty.

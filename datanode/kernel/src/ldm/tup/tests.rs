@@ -1,4 +1,5 @@
-//! Rows: contents, refusals, memory per row, scans, and a long random run against a model with memory running out.
+//! Rows: contents, refusals, memory per row, scans, and a long random run against a model with memory running
+//! out.
 
 use signals::attr::{self, AttrReader};
 use signals::ids::{SchemaVersion, TableId};

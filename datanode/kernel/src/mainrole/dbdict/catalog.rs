@@ -1,4 +1,5 @@
-//! The catalog: databases and tables as this node's dict knows them, changed only by committed schema transactions.
+//! The catalog: databases and tables as this node's dict knows them, changed only by committed schema
+//! transactions.
 //!
 //! It checks nothing: the master did, against the same catalog, before it let a transaction begin.
 
@@ -47,7 +48,8 @@ impl Catalog {
         self.tables.len()
     }
 
-    /// The next id to give, with its version. Ids go round, so that one is used again as late as possible, and then
+    /// The next id to give, with its version. Ids go round, so that one is used again as late as possible,
+    /// and then
     /// with a higher version: a client or a message that still names its former owner is noticed.
     pub(in crate::mainrole) fn next_id(&self) -> Option<(TableId, SchemaVersion)> {
         let most = MAX_TABLES as u32;

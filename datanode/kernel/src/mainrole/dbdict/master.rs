@@ -6,7 +6,8 @@
 //!                       └──► Aborting ──────all Conf──► refused, next
 //! ```
 //!
-//! While aborting, late answers to the prepare are ignored: SchemaAbortConf is each node's last word. A participant
+//! While aborting, late answers to the prepare are ignored: SchemaAbortConf is each node's last word. A
+//! participant
 //! that is gone is no matter of this file: the cluster falls back to its start, or stops.
 
 use super::plan::plan;

@@ -1,6 +1,7 @@
 //! Participant: this node's part in a schema transaction, and its talk with the TCs and LDMs of the node.
 //!
-//! A transaction is a list of steps for the workers, one after another; a step goes to all of them and is over when all
+//! A transaction is a list of steps for the workers, one after another; a step goes to all of them and is
+//! over when all
 //! have answered. States of the transaction held, of which there is at most one:
 //!
 //! * `Preparing` - steps of the prepare are running; the master has heard nothing yet.
@@ -14,7 +15,8 @@
 //! | drop table     | PrepDrop(old)               | Drop(old)   | CancelDrop(old)              |
 //! | truncate table | Add(new), PrepDrop(old)     | Drop(old)   | CancelDrop(old), Drop(new)   |
 //!
-//! An abort may come in the middle of a step. Cancelling makes the workers answer an open PrepDropTableReq at once, so
+//! An abort may come in the middle of a step. Cancelling makes the workers answer an open PrepDropTableReq at
+//! once, so
 //! every step ends with all its answers, and no answer is ever taken for another step's.
 //!
 //! Forgetting (a new attempt to start) ends the transaction held in the same way and drops every table.
@@ -249,7 +251,8 @@ impl Participant {
                 self.todo.clear();
                 send(ctx, trans.master, DictSignal::SchemaPrepareRef { trans: trans.number, refusal });
             }
-            // A cancelled PrepDropTableReq is answered by a refusal; anything else must not be refused any more.
+            // A cancelled PrepDropTableReq is answered by a refusal; anything else must not be refused any
+            // more.
             Some(_) | None if refusal.code == ErrorCode::SCHEMA_TRANS_ABORTED => {}
             Some(_) | None => {
                 let text = format!("a worker could not drop a table: {}; {}", refusal.code, refusal.detail);

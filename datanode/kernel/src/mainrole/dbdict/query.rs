@@ -1,6 +1,7 @@
 //! Query: answers to clients' questions, from this node's catalog alone.
 //!
-//! Lists come in pages because an answer has to fit a frame; a page ends where the next entry could make it too large.
+//! Lists come in pages because an answer has to fit a frame; a page ends where the next entry could make it
+//! too large.
 
 use super::catalog::Catalog;
 use super::plan::no_database;

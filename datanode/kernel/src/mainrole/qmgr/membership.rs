@@ -1,8 +1,11 @@
 //! Membership: how the data nodes agree that they are all here, and who is president.
 //!
-//! Every node tells its peers when the set of its links becomes complete or loses that. The node with the lowest id of
-//! the configuration proposes when everybody is complete; it becomes president. A round's number tells one attempt
-//! from the next, and a member is a node with its incarnation, so that a node restarted in the middle is noticed.
+//! Every node tells its peers when the set of its links becomes complete or loses that. The node with the
+//! lowest id of
+//! the configuration proposes when everybody is complete; it becomes president. A round's number tells one
+//! attempt
+//! from the next, and a member is a node with its incarnation, so that a node restarted in the middle is
+//! noticed.
 //!
 //! ```text
 //!   N ◄──CmNodeInfoReq/Conf──► N      at every ConnectRep; CmNodeInfoRep to all when something changed
@@ -76,7 +79,8 @@ impl Qmgr {
         }
         link.info = Some(info);
         self.changed = true;
-        // A member that lost a link again ends the round; only the president may, so that all end the same one.
+        // A member that lost a link again ends the round; only the president may, so that all end the same
+        // one.
         let in_round = match &self.state {
             State::Joining(round) | State::Member { round, started: false, .. } => {
                 round.president == self.node

@@ -1,7 +1,9 @@
 //! A cluster of main roles on one thread, with fake TCs and LDMs, clients and a management server.
 //!
-//! Every pair of senders and receivers has a first-in first-out channel; which channel delivers next is the seed's
-//! choice, so every interleaving the design permits can happen. Coming and going of links travels in the channels too.
+//! Every pair of senders and receivers has a first-in first-out channel; which channel delivers next is the
+//! seed's
+//! choice, so every interleaving the design permits can happen. Coming and going of links travels in the
+//! channels too.
 //! The fakes check dict's side of the contract: at most one open request per table, no table added twice.
 
 use crate::Now;
@@ -484,7 +486,8 @@ impl Cluster {
         }
     }
 
-    // --- what the stories look at ---------------------------------------------------------------------------------
+    // --- what the stories look at
+    // ---------------------------------------------------------------------------------
 
     pub(super) fn status(&self, node: u8) -> NodeStatus {
         self.nodes[&node].main.status()
@@ -517,7 +520,8 @@ impl Cluster {
         assert!(self.nodes.values().flat_map(|p| p.workers.values()).all(|w| w.started == Some(true)));
     }
 
-    /// At rest: every node has the same catalog, every worker exactly its tables, and nothing is left half done.
+    /// At rest: every node has the same catalog, every worker exactly its tables, and nothing is left half
+    /// done.
     pub(super) fn assert_schema_equal(&self) {
         let Some(first) = self.nodes.values().next() else { return };
         let catalog = first.main.dict().catalog();

@@ -1,6 +1,7 @@
 //! A long random run of transactions on rows, compared with a model after every step.
 //!
-//! The model keeps for every key what is committed and what its transaction sees. Memory is scarce in most runs, so that
+//! The model keeps for every key what is committed and what its transaction sees. Memory is scarce in most
+//! runs, so that
 //! every move meets `MemoryFull` somewhere; what is refused must leave everything as it was.
 
 use std::collections::BTreeMap;
@@ -50,7 +51,8 @@ struct Run {
     refused: u64,
 }
 
-/// Columns of the table: n (nullable, 4), id (key, 8), name (nullable, var), tag (5, default), note (var, default).
+/// Columns of the table: n (nullable, 4), id (key, 8), name (nullable, var), tag (5, default), note (var,
+/// default).
 const COLUMNS: u16 = 5;
 
 impl Run {
