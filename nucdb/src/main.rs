@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         )
         .with_writer(std::io::stderr)
         .init();
-    let arguments = Arguments::parse_from(nucdb::bench::fix_arguments(raw.into_iter()));
+    let arguments = Arguments::parse_from(nucdb::bench::fix_arguments(raw));
     let result = match &arguments.command {
         Command::Quickstart(arguments) => nucdb::quickstart::run(arguments),
         Command::Stop(arguments) => nucdb::stop::run(arguments),

@@ -70,7 +70,7 @@ impl Layout {
         }
         let data_nodes = arguments.data_nodes.unwrap_or(2);
         let replicas = arguments.replicas.unwrap_or(if data_nodes == 1 { 1 } else { 2 });
-        if data_nodes % replicas != 0 {
+        if !data_nodes.is_multiple_of(replicas) {
             return Err(format!(
                 "--data-nodes {data_nodes} is no multiple of --replicas {replicas}; change one of them"
             ));
@@ -110,7 +110,7 @@ impl Layout {
         let text = config_ini(&self.dir, &self.ports, replicas, data_memory);
         // The same check that the management server makes, before anything is started.
         config::parse("config.ini", text.as_bytes()).map_err(|e| format!("{e}"))?;
-        for name in self.process_names().iter() {
+        for name in &self.process_names() {
             let folder = self.dir.join(name);
             fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
         }

@@ -507,7 +507,7 @@ fn parse_part<'t>(spec: char, rest: &'t str, found: &mut Found) -> Option<&'t st
             let starts = |name: &&str| rest.get(..name.len()).is_some_and(|t| t.eq_ignore_ascii_case(name));
             let short = MONTHS.map(|name| &name[..3]);
             let names = if spec == 'M' { MONTHS } else { short };
-            let at = names.iter().position(|name| starts(name))?;
+            let at = names.iter().position(starts)?;
             found.month = at as u32 + 1;
             rest.get(names[at].len()..)
         }

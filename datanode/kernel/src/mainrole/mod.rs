@@ -162,7 +162,7 @@ impl MainRole {
             }
             ControlSignal::ApiRegReq { version: _ } if client => self.qmgr.on_api_reg_req(ctx, source),
             ControlSignal::TableConf { table } if local => {
-                self.dict.on_table_answer(ctx, source, table, None)
+                self.dict.on_table_answer(ctx, source, table, None);
             }
             ControlSignal::TableRef { table, refusal } if local => {
                 self.dict.on_table_answer(ctx, source, table, Some(refusal));

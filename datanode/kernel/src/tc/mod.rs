@@ -219,13 +219,13 @@ impl Tc {
         match control {
             ControlSignal::StartPermOrd { started: true } => self.refusing = None,
             ControlSignal::StartPermOrd { started: false } => {
-                self.refusing = Some(ErrorCode::CLUSTER_SHUTDOWN)
+                self.refusing = Some(ErrorCode::CLUSTER_SHUTDOWN);
             }
             ControlSignal::EpochOrd { epoch } => self.epoch = *epoch,
             ControlSignal::ApiFailReq { client } => self.on_api_failed(*client, out),
             ControlSignal::AddTableReq(info) => self.tables.add(self.me, source, info, out),
             ControlSignal::PrepDropTableReq { table } => {
-                self.tables.prepare_drop(self.me, source, *table, out)
+                self.tables.prepare_drop(self.me, source, *table, out);
             }
             ControlSignal::CancelDropTableOrd { table } => self.tables.cancel_drop(self.me, *table, out),
             ControlSignal::DropTableReq { table } => self.tables.drop(self.me, source, *table, out),

@@ -36,7 +36,7 @@ impl Tc {
         match self.start_operation(index, place, req, out) {
             Ok(()) => {}
             Err(code) => {
-                self.operation_failed(index, body.api_op, body.has(tc_flags::IGNORE_ERROR), code, out)
+                self.operation_failed(index, body.api_op, body.has(tc_flags::IGNORE_ERROR), code, out);
             }
         }
     }

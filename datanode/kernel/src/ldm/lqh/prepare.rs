@@ -306,6 +306,7 @@ impl Ldm {
 }
 
 /// What an after-image starts from.
+#[derive(Clone, Copy)]
 enum Base {
     /// Nothing: all columns at their defaults.
     Empty,

@@ -126,7 +126,7 @@ impl Ldm {
         let (client, api_scan) = (self.scans[index].client, self.scans[index].api_scan);
         match self.scan_slice(index) {
             Ok(Slice::Break) => {
-                out.send(self.me, self.me, &ScanContinueOrd { scan: index, api_scan }, &[], &[])
+                out.send(self.me, self.me, &ScanContinueOrd { scan: index, api_scan }, &[], &[]);
             }
             Ok(Slice::Full) => {
                 self.send_batch(index, false, out);

@@ -89,7 +89,7 @@ impl Table {
 #[derive(Default)]
 pub(super) struct Tables {
     by_id: Vec<Option<Box<Table>>>,
-    graveyard: Vec<Box<Fragment>>,
+    graveyard: Vec<Fragment>,
 }
 
 impl Tables {
@@ -173,7 +173,7 @@ impl Tables {
         if let Some(slot) = self.by_id.get_mut(id.0 as usize)
             && let Some(table) = slot.take()
         {
-            self.graveyard.extend(table.fragments.into_iter().flatten());
+            self.graveyard.extend(table.fragments.into_iter().flatten().map(|f| *f));
         }
         out.control(me, dict, &ControlSignal::TableConf { table: id });
     }

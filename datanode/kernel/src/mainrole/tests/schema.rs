@@ -117,7 +117,7 @@ fn of_clients_that_race_for_a_name_one_wins() {
         let first = (c.answers[&(a, 1)].clone(), c.answers[&(b, 1)].clone());
         match first {
             (Ok(_), Err(refusal)) | (Err(refusal), Ok(_)) => {
-                assert_eq!(refusal.code, ErrorCode::TABLE_EXISTS)
+                assert_eq!(refusal.code, ErrorCode::TABLE_EXISTS);
             }
             other => panic!("{other:?}"),
         }
