@@ -15,6 +15,10 @@ use signals::keyop::Operation::{
 use simulator::Sim;
 use std::collections::BTreeMap;
 
+/// A transfer under way: its transaction, the tag of what it waits for, its accounts, whether it reads them
+/// still.
+type Transfer = (TransRef, u64, [u32; 2], bool);
+
 const OP: OpId = OpId(0);
 
 /// A batch of operations that set `n` to their number.
@@ -249,18 +253,18 @@ fn money_is_neither_made_nor_lost() {
         for id in 0..ACCOUNTS {
             alone(&mut sim, 0, Insert, id, 100).unwrap();
         }
-        let mut open: Vec<Option<(TransRef, u64, [u32; 2], bool)>> = vec![None; 3];
+        let mut open: [Option<Transfer>; 3] = [None; 3];
         let (mut started, mut committed) = (0, 0);
         while started < 60 || open.iter().any(Option::is_some) {
-            for client in 0..3 {
-                let Some((trans, tag, [from, to], reading)) = open[client] else {
+            for (client, slot) in open.iter_mut().enumerate() {
+                let Some((trans, tag, [from, to], reading)) = *slot else {
                     if started < 60 {
                         started += 1;
                         let from = sim.random(ACCOUNTS as usize) as u32;
                         let to = (from + 1 + sim.random(ACCOUNTS as usize - 1) as u32) % ACCOUNTS;
                         let trans = sim.begin(client);
                         let reads = batch(&sim, &[(ReadExclusive, from, 0), (ReadExclusive, to, 0)]);
-                        open[client] =
+                        *slot =
                             Some((trans, sim.put(client, Some(trans), reads, NoCommit), [from, to], true));
                     }
                     continue;
@@ -270,7 +274,7 @@ fn money_is_neither_made_nor_lost() {
                     Ok(_) if reading => {
                         let n = |i| done.row(OpId(i)).unwrap().unwrap().get_i64("n").unwrap().unwrap();
                         let writes = batch(&sim, &[(Update, from, n(0) - 7), (Update, to, n(1) + 7)]);
-                        open[client] =
+                        *slot =
                             Some((trans, sim.put(client, Some(trans), writes, Commit), [from, to], false));
                     }
                     other => {
@@ -278,7 +282,7 @@ fn money_is_neither_made_nor_lost() {
                         assert!(other.is_ok() || other.is_err_and(|e| e.retryable()));
                         let now = ndbapi::core::Now(0);
                         sim.clients[client].release(now, trans);
-                        open[client] = None;
+                        *slot = None;
                     }
                 }
             }

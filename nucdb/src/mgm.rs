@@ -67,7 +67,7 @@ fn execute(session: &mut Session, line: &str) -> (u8, bool) {
     if !reply.text.is_empty() {
         println!("{}", reply.text.trim_end());
     }
-    (u8::try_from(reply.exit_code).unwrap_or(1), reply.is_quit)
+    (reply.exit_code, reply.is_quit)
 }
 
 fn interactive(session: &mut Session) -> ExitCode {

@@ -405,9 +405,9 @@ impl Parser<'_> {
         Ok(TableRef::Derived { lateral, query, alias, columns })
     }
 
-    /// At `(` in FROM: whether it holds a query rather than tables. `((SELECT 1) UNION ..)` does, `((SELECT
-    /// 1) t JOIN
-    /// u)` does not: what follows the inner parenthesis decides.
+    /// At `(` in FROM: whether it holds a query rather than tables. What follows the inner parenthesis
+    /// decides:
+    /// `((SELECT 1) UNION ..)` does, `((SELECT 1) t JOIN u)` does not.
     fn paren_holds_query(&self) -> bool {
         let mut lex = self.lex;
         let mut token = lex.next();
