@@ -4,7 +4,7 @@
 //! order
 //! they were sent; which pair's frame comes next is decided by the seed. Dict is played by the test.
 
-use crate::ldm::page::{DataMemory, PAGE_BYTES};
+use crate::ldm::page::DataMemory;
 use crate::{BlockSet, NodeSetup, Now, Outbox, RouteId};
 use signals::attr;
 use signals::control::{ControlSignal, TableInfo};
@@ -27,17 +27,20 @@ struct Node {
     memory: DataMemory,
 }
 
+/// A row as it was read: column ids and values.
+pub(crate) type Columns = Vec<(u16, Option<Vec<u8>>)>;
+
 /// What the client has heard.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Heard {
-    Row(u32, Vec<(u16, Option<Vec<u8>>)>),
+    Row(u32, Columns),
     ReadRef(u32, ErrorCode),
     KeyConf { trans: TransId, operations: u32, committed: bool },
     KeyRef(u32, ErrorCode),
     Committed(TransId),
     RolledBack(TransId, u32),
     Aborted(TransId, ErrorCode),
-    Batch { api_scan: u32, scan: u32, rows: Vec<Vec<(u16, Option<Vec<u8>>)>>, end: bool },
+    Batch { api_scan: u32, scan: u32, rows: Vec<Columns>, end: bool },
     ScanRef(u32, ErrorCode),
 }
 
@@ -107,7 +110,7 @@ pub(crate) fn set_n(n: u32) -> Vec<u8> {
 pub(crate) const ALL: [u8; 6] = [0, 0, 1, 0, 2, 0];
 
 /// The entries a full row reads back as.
-pub(crate) fn values(id: u32, n: u32, text: &str) -> Vec<(u16, Option<Vec<u8>>)> {
+pub(crate) fn values(id: u32, n: u32, text: &str) -> Columns {
     vec![
         (0, Some(id.to_le_bytes().to_vec())),
         (1, Some(n.to_le_bytes().to_vec())),
@@ -331,7 +334,7 @@ impl Cluster {
     }
 
     /// A committed read of row `id` at each replica, which must agree; `None` if the row does not exist.
-    pub(crate) fn read(&mut self, id: u32) -> Option<Vec<(u16, Option<Vec<u8>>)>> {
+    pub(crate) fn read(&mut self, id: u32) -> Option<Columns> {
         let key = id.to_le_bytes();
         let partition = self.table.map.partition_of(signals::key::KeyHash::of(&key));
         let replicas = self.table.map.partitions[partition as usize].clone();
@@ -360,11 +363,7 @@ impl Cluster {
     }
 
     /// All rows of the table by a full scan of every fragment at its primary, by id.
-    pub(crate) fn scan(
-        &mut self,
-        trans: TransId,
-        batch_rows: u32,
-    ) -> BTreeMap<u32, Vec<(u16, Option<Vec<u8>>)>> {
+    pub(crate) fn scan(&mut self, trans: TransId, batch_rows: u32) -> BTreeMap<u32, Columns> {
         let mut all = BTreeMap::new();
         for (partition, replicas) in self.table.map.partitions.clone().iter().enumerate() {
             let ldm = BlockRef::new(replicas[0].node, BlockNumber::Dblqh, replicas[0].ldm);
@@ -433,7 +432,7 @@ impl Cluster {
     }
 }
 
-fn entries(section: &[u8]) -> Vec<(u16, Option<Vec<u8>>)> {
+fn entries(section: &[u8]) -> Columns {
     attr::AttrReader::new(section)
         .map(|e| e.map(|(c, v)| (c, v.map(<[u8]>::to_vec))).expect("AttrInfo"))
         .collect()
@@ -441,7 +440,6 @@ fn entries(section: &[u8]) -> Vec<(u16, Option<Vec<u8>>)> {
 
 fn node(id: NodeId, groups: &[Vec<NodeId>], all: &[NodeId], shape: &Shape) -> Node {
     let memory = DataMemory::new(shape.memory_pages);
-    assert!(PAGE_BYTES > 0);
     let setup = NodeSetup {
         epoch_ms: 100,
         gcp_ms: 2_000,
