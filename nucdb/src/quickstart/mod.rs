@@ -120,7 +120,9 @@ fn print_next(layout: &Layout, detached: bool) {
     println!("\nThe cluster is ready. Try:");
     println!("  mariadb -h 127.0.0.1{port} -u root");
     println!("  nucdb mgm -c 127.0.0.1:{mgm} -e 'SHOW'");
-    println!("  nucdb bench flexasynch -c 127.0.0.1:{mgm} -t 8 -p 128 -o 300 -l 3 -a 2 -s 2 -temp");
+    println!(
+        "  nucdb bench flexasynch --connect-string 127.0.0.1:{mgm} -t 8 -p 128 -o 300 -l 3 -a 2 -s 2 -temp"
+    );
     if detached {
         println!("  nucdb stop --dir {}", layout.dir.display());
     } else {
