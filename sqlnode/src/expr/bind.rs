@@ -254,6 +254,13 @@ impl<'a> Binder<'a> {
                 Coercion::Number,
             ),
             UnOp::Neg => {
+                if let Some(Value::UInt(v)) = inner.as_const()
+                    && *v > 1 << 63
+                {
+                    // No BIGINT holds it, a DECIMAL does.
+                    let value = Decimal::from(*v).neg();
+                    return Ok(BoundExpr::constant(Value::Decimal(value), SqlType::decimal(20, 0)));
+                }
                 let ty = match types::exact(&inner.ty) {
                     _ if types::is_whole(&inner.ty) => SqlType::BIGINT,
                     Some((int, scale)) => types::decimal(u32::from(int), u32::from(scale)),
@@ -317,7 +324,12 @@ impl<'a> Binder<'a> {
             (Expr::Row(a), _) => Err(operand_columns(a.len())),
             (_, Expr::Row(_)) => Err(operand_columns(1)),
             _ => {
-                let (a, b) = (self.bind(left)?, self.bind(right)?);
+                let (mut a, mut b) = (self.bind(left)?, self.bind(right)?);
+                if b.ty.is_numeric() {
+                    a = self.operand(left)?;
+                } else if a.ty.is_numeric() {
+                    b = self.operand(right)?;
+                }
                 self.compare(op, a, b)
             }
         }
@@ -368,7 +380,19 @@ impl<'a> Binder<'a> {
     }
 
     fn between(&mut self, expr: &Expr, not: bool, low: &Expr, high: &Expr) -> Result<BoundExpr> {
-        let (e, low, high) = (self.bind(expr)?, self.bind(low)?, self.bind(high)?);
+        let mut all = [self.bind(expr)?, self.bind(low)?, self.bind(high)?];
+        let mixed = all.iter().any(|e| e.ty.is_numeric()) && !all.iter().any(|e| e.ty.is_temporal());
+        if mixed && !matches!(all[0].node, Node::Column(_)) {
+            // All three compare as one kind: a text among numbers is a number for both bounds.
+            all = all.map(|e| {
+                if !e.ty.is_string() {
+                    return e;
+                }
+                let nullable = e.nullable;
+                self.finish(Node::Cast(Box::new(e)), SqlType::DOUBLE, nullable, Coercion::Number)
+            });
+        }
+        let [e, low, high] = all;
         let collation = self.comparison_collation(&[&e, &low, &high], "between")?;
         let (low, high) = (fitted(&e, low), fitted(&e, high));
         let nullable = e.nullable || low.nullable || high.nullable;

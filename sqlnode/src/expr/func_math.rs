@@ -19,7 +19,7 @@ pub(super) static TABLE: &[FuncDef] = &[
     def("exp", 1, 1, Returns::Double, exp),
     def_null("ln", 1, 1, Returns::Double, |a| real(a, f64::ln)),
     def_null("log", 1, 2, Returns::Double, log),
-    def_null("log2", 1, 1, Returns::Double, |a| real(a, f64::log2)),
+    def_null("log2", 1, 1, Returns::Double, |a| real(a, |x| x.ln() / std::f64::consts::LN_2)),
     def_null("log10", 1, 1, Returns::Double, |a| real(a, f64::log10)),
     def("sign", 1, 1, Returns::Int, |a| {
         let x = some!(a.double(0)?);
@@ -151,8 +151,25 @@ fn round_type(args: &[BoundExpr], _: Collation) -> SqlType {
             // Rounding may carry into one more digit.
             types::decimal(u32::from(int) + u32::from(places < scale), u32::from(places))
         }
-        None => SqlType::DOUBLE,
+        // The client sees as many decimals as were asked for.
+        None => match constant_places(args) {
+            Some(n) if (0..31).contains(&n) => {
+                SqlType::Double { size: Some((17 + n as u8, n as u8)), flags: SqlType::DOUBLE.number_flags() }
+            }
+            _ => SqlType::DOUBLE,
+        },
     }
+}
+
+/// ROUND of a double: a half goes to the even neighbour, as the C library does it.
+fn round_double(x: f64, places: i32) -> f64 {
+    let power = 10f64.powi(places.abs().min(308));
+    let rounded = if places >= 0 {
+        (x * power).round_ties_even() / power
+    } else {
+        (x / power).round_ties_even() * power
+    };
+    if rounded.is_finite() { rounded } else { x }
 }
 
 fn round(a: &mut Args<'_, '_>, nearest: bool) -> Result<Value> {
@@ -172,11 +189,7 @@ fn round(a: &mut Args<'_, '_>, nearest: bool) -> Result<Value> {
         }
         other => {
             let x = cast::to_f64(other, a.ctx.warnings);
-            Value::Double(if nearest {
-                number::round_f64(x, places)
-            } else {
-                number::truncate_f64(x, places)
-            })
+            Value::Double(if nearest { round_double(x, places) } else { number::truncate_f64(x, places) })
         }
     })
 }

@@ -48,8 +48,8 @@ pub(super) static TABLE: &[FuncDef] = &[
     ),
     def("hex", 1, 1, Returns::Long, hex),
     def_null("unhex", 1, 1, Returns::Bytes, unhex),
-    def("bin", 1, 1, Returns::Ascii(64), |a| radix(a, 2)),
-    def("oct", 1, 1, Returns::Ascii(64), |a| radix(a, 8)),
+    def_null("bin", 1, 1, Returns::Ascii(64), |a| radix(a, 2)),
+    def_null("oct", 1, 1, Returns::Ascii(64), |a| radix(a, 8)),
     def_null("conv", 3, 3, Returns::Ascii(64), conv),
     def("format", 2, 3, Returns::Ascii(100), format),
     def("field", 2, 255, Returns::Int, field),
@@ -350,13 +350,25 @@ fn in_base(mut value: u64, base: u64) -> String {
     }
 }
 
+/// BIN and OCT: CONV from base 10, so the text of the argument counts.
 fn radix(a: &mut Args<'_, '_>, base: u64) -> Result<Value> {
-    let value = a.val(0)?;
-    if value.is_null() {
+    let text = some!(a.own_text(0)?);
+    let text = text.to_str_lossy();
+    if text.is_empty() {
         return Ok(Value::Null);
     }
-    let text = in_base(cast::to_int(&value, a.ctx.warnings) as u64, base);
-    Ok(a.string(text.as_bytes()))
+    Ok(a.string(in_base(leading_number(&text, 10), base).as_bytes()))
+}
+
+/// The number a text begins with, in a base; a negative one as its 64 bits.
+fn leading_number(text: &str, base: u64) -> u64 {
+    let text = text.trim();
+    let mut value = 0u64;
+    for c in text.trim_start_matches(['-', '+']).chars() {
+        let Some(digit) = c.to_digit(base as u32) else { break };
+        value = value.checked_mul(base).and_then(|v| v.checked_add(u64::from(digit))).unwrap_or(u64::MAX);
+    }
+    if text.starts_with('-') { value.wrapping_neg() } else { value }
 }
 
 fn conv(a: &mut Args<'_, '_>) -> Result<Value> {
@@ -366,14 +378,7 @@ fn conv(a: &mut Args<'_, '_>) -> Result<Value> {
     if !(2..=36).contains(&from_base) || !(2..=36).contains(&to_base) {
         return Ok(Value::Null);
     }
-    let negative = text.starts_with('-');
-    let mut value = 0u64;
-    for c in text.trim_start_matches(['-', '+']).chars() {
-        let Some(digit) = c.to_digit(from_base as u32) else { break };
-        value =
-            value.checked_mul(from_base).and_then(|v| v.checked_add(u64::from(digit))).unwrap_or(u64::MAX);
-    }
-    let value = if negative { value.wrapping_neg() } else { value };
+    let value = leading_number(&text, from_base);
     let out = if to < 0 && (value as i64) < 0 {
         format!("-{}", in_base((value as i64).unsigned_abs(), to_base))
     } else {
@@ -523,8 +528,8 @@ fn soundex(a: &mut Args<'_, '_>) -> Result<Value> {
         } else if digit != b'0' && digit != last {
             out.push(digit);
         }
-        // H and W do not separate equal codes; vowels do.
-        if !matches!(c.to_ascii_uppercase(), b'H' | b'W') {
+        // Vowels do not separate equal codes.
+        if digit != b'0' {
             last = digit;
         }
     }

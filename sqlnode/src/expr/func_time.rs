@@ -85,6 +85,7 @@ fn max_fsp(args: &[BoundExpr]) -> u8 {
     let fsp = |e: &BoundExpr| match (&e.ty, e.as_const()) {
         (ty, _) if ty.is_temporal() => ty.decimals(),
         (SqlType::Decimal { scale, .. }, _) => (*scale).min(6),
+        (SqlType::Double { .. } | SqlType::Float { .. }, _) => 6,
         (_, Some(Value::Text(text))) => {
             let text = text.to_str_lossy();
             text.rsplit_once('.').map_or(0, |(_, f)| f.len().min(6) as u8)
@@ -125,7 +126,11 @@ fn date_part(a: &mut Args<'_, '_>, part: fn(Date) -> Option<u32>) -> Result<Valu
 
 /// The argument as a time: of a date and time its clock, of a text that reads as a date and time too.
 fn clock(a: &mut Args<'_, '_>, at: usize) -> Result<Option<Time>> {
-    let value = a.val(at)?;
+    let mut value = a.val(at)?;
+    if matches!(value, Value::Decimal(_) | Value::Double(_) | Value::Float(_)) {
+        // Through the text, which keeps the fraction.
+        value = Value::Text(cast::to_text(&value, Collation::default()));
+    }
     Ok(cast::to_time(&value, a.ctx.warnings))
 }
 
@@ -189,6 +194,9 @@ fn addtime_type(args: &[BoundExpr], connection: Collation) -> SqlType {
 
 fn addtime(a: &mut Args<'_, '_>, sign: i64) -> Result<Value> {
     let x = a.val(0)?;
+    if matches!(a.val(1)?, Value::Date(_) | Value::DateTime(_)) {
+        return Ok(Value::Null);
+    }
     let delta = some!(clock(a, 1)?);
     let is_date = match &x {
         Value::Null => return Ok(Value::Null),
@@ -202,7 +210,7 @@ fn addtime(a: &mut Args<'_, '_>, sign: i64) -> Result<Value> {
         let moved = some!(at.linear_micros()) + sign * delta.micros();
         DateTime::from_linear_micros(moved, fsp).map_or(Value::Null, Value::DateTime)
     } else {
-        let time = some!(cast::to_time(&x, a.ctx.warnings));
+        let time = some!(clock(a, 0)?);
         Value::Time(Time::from_micros_clamped(
             time.micros() + sign * delta.micros(),
             time.fsp().max(delta.fsp()),

@@ -26,7 +26,10 @@ pub(super) fn chars(ty: &SqlType) -> u64 {
         SqlType::Int { size, flags, width } => {
             u64::from(width.unwrap_or(0)).max(u64::from(size.default_width(flags.unsigned)))
         }
-        SqlType::Decimal { precision, .. } => u64::from(*precision) + 2,
+        // Sign, point, and the zero before it.
+        SqlType::Decimal { precision, scale, .. } => {
+            u64::from(*precision) + 2 + u64::from(precision == scale)
+        }
         SqlType::Float { .. } => 12,
         SqlType::Double { .. } => 22,
         SqlType::Bit(n) => u64::from(*n).div_ceil(8),
