@@ -1,5 +1,8 @@
 //! The front door as an operator uses it: start, manage, stop, start again, and what it says when it cannot.
 
+// A test's helpers may unwrap as the test itself may.
+#![allow(clippy::unwrap_used)]
+
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
