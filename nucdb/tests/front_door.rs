@@ -95,6 +95,46 @@ fn a_cluster_is_started_managed_stopped_and_started_again() {
 }
 
 #[test]
+fn ready_means_that_the_data_nodes_answer() {
+    let cluster = Folder::new();
+    let started = cluster.quickstart();
+    assert!(started.status.success(), "{}", said(&started));
+    let stopped = cluster.stop();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    // A data node that cannot start: its folder is a file. The SQL node alone must not pass for a cluster.
+    let folder = cluster.dir().join("datanode1");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "x").unwrap();
+    let refused = cluster.quickstart();
+    assert!(!refused.status.success(), "{}", said(&refused));
+    let text = said(&refused);
+    assert!(text.contains("datanode1 ended") && text.contains("DataDir"), "{text}");
+    assert_eq!(cluster.pid_files(), 0);
+}
+
+#[test]
+fn a_clusters_stop_never_touches_another_cluster() {
+    let (mine, other) = (Folder::new(), Folder::new());
+    for cluster in [&mine, &other] {
+        let started = cluster.quickstart();
+        assert!(started.status.success(), "{}", said(&started));
+    }
+    assert!(mine.stop().status.success());
+    // A number that was used again: my pid file names the other cluster's management server.
+    std::fs::copy(other.dir().join("mgmd.pid"), mine.dir().join("mgmd.pid")).unwrap();
+    let idle = mine.stop();
+    assert!(said(&idle).contains("is not running"), "{}", said(&idle));
+    let connect = format!("127.0.0.1:{}", other.mgm_port);
+    let show = Command::new(env!("CARGO_BIN_EXE_nucdb"))
+        .args(["mgm", "-c", &connect, "-e", "SHOW"])
+        .output()
+        .unwrap();
+    assert!(show.status.success(), "the other cluster's management server is alive: {}", said(&show));
+    let again = mine.quickstart();
+    assert!(again.status.success(), "{}", said(&again));
+}
+
+#[test]
 fn what_is_in_the_way_is_said_in_one_line_and_nothing_is_left() {
     let cluster = Folder::new();
     let taken = TcpListener::bind(("127.0.0.1", cluster.sql_port)).unwrap();

@@ -97,7 +97,50 @@ impl Layout {
         };
         differs("--mgm-port", arguments.mgm_port, self.ports.mgm)?;
         differs("--sql-port", arguments.sql_port, self.ports.sql)?;
-        differs("--data-nodes", arguments.data_nodes, self.ports.data.len() as u16)
+        differs("--data-nodes", arguments.data_nodes, self.ports.data.len() as u16)?;
+        let config = self.config()?;
+        differs("--replicas", arguments.replicas, u16::from(config.no_of_replicas()))?;
+        if arguments.data_memory.is_some() {
+            return Err(format!(
+                "--data-memory shapes a new cluster; change DataMemory in {} instead",
+                self.config_file().display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The configuration as it stands in `config.ini`.
+    pub(super) fn config(&self) -> Result<config::ClusterConfig, String> {
+        let file = self.config_file();
+        let bytes = fs::read(&file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+        let loaded = config::parse(&file.display().to_string(), &bytes).map_err(|e| e.to_string())?;
+        Ok(loaded.config)
+    }
+
+    /// A warning if the data nodes may together use more memory than the machine has.
+    pub(super) fn memory_warning(&self) -> Option<String> {
+        let config = self.config().ok()?;
+        let wanted: u64 = config.data_nodes.iter().map(|n| n.data_memory_bytes).sum();
+        let text = fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
+        let has = line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()? * 1024;
+        (wanted > has).then(|| {
+            format!(
+                "Warning: DataMemory of all data nodes together is {} MB, this machine has {} MB.",
+                wanted >> 20,
+                has >> 20
+            )
+        })
+    }
+
+    /// Takes the folder for this start; a second start in the same folder is refused meanwhile.
+    pub(super) fn lock(&self) -> Result<fs::File, String> {
+        let path = self.dir.join("quickstart.lock");
+        let file = fs::File::create(&path).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            format!("another quickstart is at work in {}; wait for it or stop it", self.dir.display())
+        })?;
+        Ok(file)
     }
 
     /// The cluster's `config.ini`.
@@ -242,8 +285,16 @@ mod tests {
             layout.process_names(),
             ["mgmd", "datanode1", "datanode2", "datanode3", "datanode4", "sqlnode"]
         );
+        assert!(Layout::open_or_create(&wanted).unwrap_err().contains("--data-memory"));
+        wanted.data_memory = None;
         let (again, known) = Layout::open_or_create(&wanted).unwrap();
         assert!(known && again.ports == layout.ports);
+        wanted.replicas = Some(1);
+        assert!(Layout::open_or_create(&wanted).unwrap_err().contains("--replicas 2"));
+        wanted.replicas = None;
+        let held = layout.lock().unwrap();
+        assert!(layout.lock().unwrap_err().contains("another quickstart"));
+        drop(held);
         wanted.mgm_port = Some(1);
         assert!(Layout::open_or_create(&wanted).unwrap_err().contains("--mgm-port 21999"));
     }

@@ -20,6 +20,7 @@ pub use layout::Layout;
 pub use process::{Process, read_pid, remove_pid, stop_process};
 
 use clap::Args;
+use mgmd::command::{Format, Session};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,6 +29,9 @@ use std::time::{Duration, Instant};
 
 /// How long a cluster may take to answer SQL.
 const START_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long the management server may take to answer.
+const MGMD_LIMIT: Duration = Duration::from_secs(20);
 
 /// Command line of `nucdb quickstart`.
 #[derive(Args, Debug, Clone)]
@@ -62,7 +66,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let (layout, known) = Layout::open_or_create(arguments)?;
     layout.refuse_if_running()?;
+    let lock = layout.lock()?;
     layout.check_ports()?;
+    if let Some(warning) = layout.memory_warning() {
+        eprintln!("{warning}");
+    }
     if known {
         println!("Starting the cluster in {} again.", layout.dir.display());
         println!("Tables live in memory: what it held before its last full stop is gone.");
@@ -72,6 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     let mut cluster = Running { layout: layout.clone(), processes: Vec::new(), keep: false };
     cluster.start(arguments.detach || std::io::stdin().is_terminal())?;
     cluster.wait_for_sql(&stop)?;
+    drop(lock);
     print_next(&layout, arguments.detach);
     if arguments.detach {
         cluster.keep = true;
@@ -152,10 +161,32 @@ impl Running {
         let arguments = ["sqlnode", "--connect-string", &mgm, "--port", &port, "--data-dir", &sql_dir];
         wanted.push(("sqlnode".into(), arguments.map(String::from).to_vec()));
         for (name, arguments) in wanted {
+            let is_mgmd = name == "mgmd";
             let process = Process::start(&self.layout.dir, &name, &arguments, own_groups)?;
             self.processes.push(process);
+            if is_mgmd {
+                self.wait_for_mgmd(&mgm)?;
+            }
         }
         Ok(())
+    }
+
+    /// Waits for the management server, so that the others need not try again.
+    fn wait_for_mgmd(&mut self, connect_string: &str) -> Result<(), String> {
+        let begun = Instant::now();
+        loop {
+            if let Some(line) = self.first_ended() {
+                return Err(line);
+            }
+            let mut session = Session::new(connect_string, Format::Text);
+            match session.connect() {
+                Ok(_) => return Ok(()),
+                Err(error) if begun.elapsed() > MGMD_LIMIT => {
+                    return Err(format!("the management server does not answer: {error}"));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
     }
 
     /// A line about the first process that has ended, if one has.
@@ -174,7 +205,7 @@ impl Running {
             if stop.load(Ordering::Relaxed) {
                 return Err("told to end before the cluster was ready".into());
             }
-            match answer::select_one(self.layout.ports.sql) {
+            match answer::list_databases(self.layout.ports.sql) {
                 Ok(()) => return Ok(()),
                 Err(why) => last = why,
             }

@@ -1,8 +1,8 @@
 //! The processes of a quickstart cluster: start, pid files, and their end.
 //!
-//! A pid file is believed only if the process it names is a `nucdb` with that cluster's folder or role in its
-//! command
-//! line; anything else is a stale file and is removed.
+//! A pid file is believed only if the process it names is a `nucdb` of that role working in that very folder.
+//! Anything
+//! else is a stale file: numbers are used again, and must never lead to another cluster's process.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
@@ -30,7 +30,10 @@ pub fn read_pid(dir: &Path, name: &str) -> Option<u32> {
     let mut words = line.split(|b| *b == 0);
     let program = String::from_utf8_lossy(words.next()?).into_owned();
     let role = String::from_utf8_lossy(words.next()?).into_owned();
-    let is_ours = program.ends_with("nucdb") && !role.is_empty() && name.starts_with(&role);
+    // Every process of a cluster works in the cluster's folder.
+    let works_in = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    let same_folder = dir.canonicalize().is_ok_and(|dir| dir == works_in);
+    let is_ours = program.ends_with("nucdb") && !role.is_empty() && name.starts_with(&role) && same_folder;
     is_ours.then_some(pid)
 }
 
