@@ -140,11 +140,10 @@ impl Ldm {
         let head = fragment.tup.op_head(row);
         if gone {
             fragment.tup.set_op_head(row, NONE);
-            fragment.acc.remove(hash, row);
             if inserted {
-                fragment.tup.abort_insert(row);
+                fragment.abort_insert(hash, row);
             } else {
-                fragment.tup.commit_delete(row);
+                fragment.commit_delete(hash, row);
             }
             self.evict_waiters(head, out);
         } else {
@@ -233,8 +232,7 @@ impl Ldm {
             match change {
                 Change::Insert => {
                     fragment.tup.set_op_head(row, NONE);
-                    fragment.acc.remove(hash, row);
-                    fragment.tup.abort_insert(row);
+                    fragment.abort_insert(hash, row);
                     self.evict_waiters(head, out);
                 }
                 Change::Copy => {

@@ -4,6 +4,7 @@ use crate::ldm::row_ref::RowRef;
 use crate::ldm::tup::CopyTuple;
 use signals::frame::View;
 use signals::ids::MAX_REPLICAS;
+use signals::key::KeyHash;
 use signals::keyop::{LqhKeyReq, NO_OPERATION, Operation, lqh_flags};
 use signals::{BlockRef, FragmentId, TableId, TransId};
 
@@ -71,7 +72,7 @@ pub(super) struct Op {
     /// In the queue's first record: the last one.
     pub(super) tail: u32,
     /// Hash of the key, to take the row out of the index.
-    pub(super) hash: u64,
+    pub(super) hash: KeyHash,
     /// The after-image, if `change` is [`Change::Copy`].
     pub(super) copy: CopyTuple,
     /// The request, while waiting.
@@ -115,7 +116,7 @@ impl Request {
 impl Op {
     /// Fills a fresh record from its request. Buffers of the record's former life stay.
     #[inline]
-    pub(super) fn start(&mut self, req: &LqhKeyReq, row: RowRef, hash: u64) {
+    pub(super) fn start(&mut self, req: &LqhKeyReq, row: RowRef, hash: KeyHash) {
         let operation = req.op();
         self.lock = Lock::of(operation);
         self.change = Change::None;

@@ -3,13 +3,13 @@
 use super::Ldm;
 use super::op::{Change, Lock, NONE, OpState, Request};
 use super::queue::{self, Claim};
-use super::table::Fragment;
 use super::{SAVED_BYTES_MAX, op::Op};
 use crate::ldm::row_ref::RowRef;
 use crate::ldm::tup::{Before, TupError};
 use crate::outbox::Outbox;
 use crate::pool::Pool;
 use signals::frame::View;
+use signals::key::KeyHash;
 use signals::keyop::{
     LqhKeyConf, LqhKeyRef, LqhKeyReq, NO_OPERATION, Operation, TransIdAi, lqh_flags, projection,
 };
@@ -101,7 +101,7 @@ impl Ldm {
         let (fragment, hash) = table.place(body.fragment, req.first)?;
         let Some(row) = fragment.find(hash, req.first) else {
             return match operation {
-                Operation::Insert | Operation::Write => self.insert_new(req, hash.0),
+                Operation::Insert | Operation::Write => self.insert_new(req, hash),
                 _ => Err(ErrorCode::TUPLE_NOT_FOUND),
             };
         };
@@ -117,15 +117,15 @@ impl Ldm {
                 return Err(ErrorCode::ROWID_ALLOCATED);
             }
             Claim::Wait if body.has(lqh_flags::NOWAIT) => return Err(ErrorCode::LOCK_NOT_AVAILABLE),
-            Claim::Wait => return self.wait(req, row, hash.0),
+            Claim::Wait => return self.wait(req, row, hash),
             Claim::Deadlock => return Err(ErrorCode::LOCK_WAIT_TIMEOUT),
         }
-        self.prepare_on(req, row, head, hash.0, out)
+        self.prepare_on(req, row, head, hash, out)
     }
 
     /// Seizes and fills an operation record.
     #[inline]
-    fn seize(&mut self, body: &LqhKeyReq, row: RowRef, hash: u64) -> Result<u32, ErrorCode> {
+    fn seize(&mut self, body: &LqhKeyReq, row: RowRef, hash: KeyHash) -> Result<u32, ErrorCode> {
         let index = self.ops.seize().ok_or(ErrorCode::OUT_OF_LOCAL_OPERATION_RECORDS)?;
         self.ops[index].start(body, row, hash);
         self.tables.operation_begins(body.table);
@@ -142,27 +142,16 @@ impl Ldm {
     }
 
     #[inline]
-    fn insert_new(&mut self, req: &View<'_, LqhKeyReq>, hash: u64) -> Result<Outcome, ErrorCode> {
+    fn insert_new(&mut self, req: &View<'_, LqhKeyReq>, hash: KeyHash) -> Result<Outcome, ErrorCode> {
         let body = &req.body;
         let fragment =
             self.tables.fragment(body.table, body.fragment).ok_or(ErrorCode::DISTRIBUTION_CHANGED)?;
-        let row = fragment.tup.insert(req.second)?;
-        if !fragment.tup.key_equals(row, req.first) {
-            // The values must be of the row the key names; otherwise the row could never be found again.
-            fragment.tup.abort_insert(row);
-            return Err(ErrorCode::MALFORMED_ATTRIBUTES);
-        }
-        let Fragment { acc, tup } = fragment;
-        if let Err(full) = acc.insert(hash, row, |r| tup.key_hash(r).0) {
-            tup.abort_insert(row);
-            return Err(full.code());
-        }
+        let row = fragment.insert(hash, req.first, req.second)?;
         let index = match self.seize(body, row, hash) {
             Ok(index) => index,
             Err(code) => {
                 if let Some(fragment) = self.tables.fragment(body.table, body.fragment) {
-                    fragment.acc.remove(hash, row);
-                    fragment.tup.abort_insert(row);
+                    fragment.abort_insert(hash, row);
                 }
                 return Err(code);
             }
@@ -180,7 +169,7 @@ impl Ldm {
         req: &View<'_, LqhKeyReq>,
         row: RowRef,
         head: u32,
-        hash: u64,
+        hash: KeyHash,
         out: &mut Outbox,
     ) -> Result<Outcome, ErrorCode> {
         let body = &req.body;
@@ -269,7 +258,7 @@ impl Ldm {
     }
 
     /// Leaves an operation in its row's queue with its request.
-    fn wait(&mut self, req: &View<'_, LqhKeyReq>, row: RowRef, hash: u64) -> Result<Outcome, ErrorCode> {
+    fn wait(&mut self, req: &View<'_, LqhKeyReq>, row: RowRef, hash: KeyHash) -> Result<Outcome, ErrorCode> {
         let bytes = req.first.len() + req.second.len();
         if self.saved_bytes + bytes > SAVED_BYTES_MAX {
             return Err(ErrorCode::OUT_OF_LONG_MESSAGE_BUFFER);

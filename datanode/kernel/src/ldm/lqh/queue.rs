@@ -8,7 +8,7 @@
 
 use super::Ldm;
 use super::op::{Change, Lock, NONE, Op, OpState, Request};
-use super::table::Fragment;
+use crate::ldm::fragment::Fragment;
 use crate::ldm::row_ref::RowRef;
 use crate::outbox::Outbox;
 use crate::pool::Pool;

@@ -4,10 +4,9 @@
 //! large table
 //! does not hold up the worker.
 
-use crate::ldm::acc::HashIndex;
+use crate::ldm::fragment::Fragment;
 use crate::ldm::page::DataMemory;
-use crate::ldm::row_ref::RowRef;
-use crate::ldm::tup::{RowLayout, TupFragment};
+use crate::ldm::tup::RowLayout;
 use crate::outbox::Outbox;
 use signals::control::{ControlSignal, Refusal, TableInfo};
 use signals::ids::SchemaVersion;
@@ -18,20 +17,6 @@ use std::sync::Arc;
 
 /// Pages given back per tick: 8 MiB per 10 ms.
 const BURY_PAGES: usize = 256;
-
-/// One replica of one partition.
-pub(super) struct Fragment {
-    pub(super) acc: HashIndex,
-    pub(super) tup: TupFragment,
-}
-
-impl Fragment {
-    /// The row with this key, committed or not.
-    #[inline]
-    pub(super) fn find(&self, hash: KeyHash, key: &[u8]) -> Option<RowRef> {
-        self.acc.probe(hash.0, |row| self.tup.key_equals(row, key))
-    }
-}
 
 pub(super) struct Table {
     version: SchemaVersion,
@@ -181,8 +166,7 @@ impl Tables {
     /// Gives some memory of dropped tables back.
     pub(super) fn bury(&mut self) {
         if let Some(fragment) = self.graveyard.last_mut()
-            && fragment.tup.free_some(BURY_PAGES)
-            && fragment.acc.free_some(BURY_PAGES)
+            && fragment.free_some(BURY_PAGES)
         {
             self.graveyard.pop();
         }
@@ -198,10 +182,7 @@ fn build(me: BlockRef, memory: &DataMemory, info: &TableInfo) -> Result<Table, R
             fragments.push(None);
             continue;
         }
-        fragments.push(Some(Box::new(Fragment {
-            acc: HashIndex::new(memory),
-            tup: TupFragment::new(layout.clone(), memory),
-        })));
+        fragments.push(Some(Box::new(Fragment::new(layout.clone(), memory))));
     }
     Ok(Table {
         version: info.def.version,
