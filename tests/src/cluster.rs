@@ -19,13 +19,11 @@ pub struct Options {
     pub data_nodes: u32,
     /// How many replicas of each row.
     pub replicas: u32,
-    /// All nodes in one process.
-    pub single_process: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { data_nodes: 2, replicas: 2, single_process: false }
+        Options { data_nodes: 2, replicas: 2 }
     }
 }
 
@@ -58,9 +56,6 @@ impl Cluster {
             .args(["--replicas", &options.replicas.to_string()])
             .args(["--mgm-port", &mgm_port.to_string()])
             .args(["--sql-port", &sql_port.to_string()]);
-        if options.single_process {
-            command.arg("--single-process");
-        }
         command.stdin(Stdio::null()).stdout(output("quickstart.out")).stderr(output("quickstart.err"));
         let group = Group::spawn(&mut command);
         let mut cluster = Cluster { group, folder, sql_port, mgm_port };
@@ -158,10 +153,19 @@ fn append_logs(folder: &Path, depth: u32, text: &mut String) {
     }
 }
 
-/// The cluster that stories share when they only use SQL: two data nodes, two replicas. Each story works in a
-/// database of its own.
-pub fn shared() -> Sql {
+/// The cluster that stories share when they need no other: two data nodes, two replicas.
+fn with_shared<T>(ask: impl FnOnce(&Cluster) -> T) -> T {
     static SHARED: OnceLock<Mutex<Cluster>> = OnceLock::new();
     let cluster = SHARED.get_or_init(|| Mutex::new(Cluster::start(Options::default())));
-    cluster.lock().unwrap_or_else(PoisonError::into_inner).sql()
+    ask(&cluster.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The shared cluster's SQL node. Each story works in a database of its own.
+pub fn shared() -> Sql {
+    with_shared(Cluster::sql)
+}
+
+/// Where programs of the native API find the shared cluster.
+pub fn shared_connect_string() -> String {
+    with_shared(|cluster| format!("127.0.0.1:{}", cluster.mgm_port))
 }

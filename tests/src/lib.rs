@@ -15,7 +15,7 @@ mod group;
 mod program;
 mod sql;
 
-pub use cluster::{Cluster, Options, shared};
+pub use cluster::{Cluster, Options, shared, shared_connect_string};
 pub use group::Ports;
 pub use program::{Finished, free_port, run};
 pub use sql::{Session, Sql, SqlFailure};

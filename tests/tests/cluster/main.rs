@@ -8,6 +8,7 @@
 mod garbage;
 mod killed_client;
 mod mariadb_client;
+mod native_api;
 mod pymysql;
 mod sysbench;
 mod types;
