@@ -237,11 +237,6 @@ pub enum ControlSignal {
         /// The session.
         client: BlockRef,
     },
-    /// TC to every LDM: end the scans of a client session that is gone.
-    CloseClientScansOrd {
-        /// The session.
-        client: BlockRef,
-    },
     /// Ndbcntr to dict and to every TC and LDM: accept clients' requests from now on (`true`), or refuse them
     /// (4902 before the first `true`, 281 after a `false`). Signals of other data nodes are not meant: a peer
     /// may

@@ -200,7 +200,6 @@ impl MainRole {
             | ControlSignal::ConnectRep { .. }
             | ControlSignal::DisconnectRep { .. }
             | ControlSignal::ApiFailReq { .. }
-            | ControlSignal::CloseClientScansOrd { .. }
             | ControlSignal::StartPermOrd { .. }
             | ControlSignal::EpochOrd { .. }
             | ControlSignal::StopReq { .. }
