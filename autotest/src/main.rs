@@ -1,12 +1,9 @@
 //! `cargo autotest`: runs everything CI runs, in order, and says how long each step took.
 //!
 //! Steps: format, tidy (the repository's own rules, see `tidy`), clippy with warnings denied, the test
-//! clients, unit
-//! tests, the node programs, and the cluster tests over real processes and real clients. The first failure
-//! ends the
-//! run unless `--keep-going`. It changes nothing but the target folder, and the machine's packages where a
-//! test client
-//! is missing and this is root.
+//! clients, unit tests, the node programs, and the cluster tests over real processes and real clients. The
+//! first failure ends the run unless `--keep-going`. It changes nothing but the target folder, and the
+//! machine's packages where a test client is missing and this is root.
 
 mod clients;
 mod tidy;

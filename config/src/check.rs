@@ -1,10 +1,8 @@
 //! What one parameter alone cannot show: pairs that contradict each other, ports used twice, links to nobody.
 //!
 //! Pairs are tables, each row argued where it is not plain. A pair is only reported when the file gives at
-//! least one
-//! of the two, and the message names both, with the line of each. A pair given in a `default` section is
-//! reported
-//! once, not once per node.
+//! least one of the two, and the message names both, with the line of each. A pair given in a `default`
+//! section is reported once, not once per node.
 
 use crate::params::Section;
 use crate::problem::{Place, ProblemCode, Problems};

@@ -1,13 +1,10 @@
 //! The typed result: one [`ClusterConfig`] for the whole cluster, with one struct per kind of node.
 //!
-//! Every parameter this release uses is one plain field, units in its name. The structs are made by one macro
-//! that
-//! ties each field to its row in the parameter table, so that reading, comparing and printing cannot forget
-//! one.
-//! A `ClusterConfig` that came out of [`crate::parse`] is complete and consistent: ids are unique, node
-//! groups are
-//! assigned, ports do not collide, `ThreadConfig` parses. It is a value: nobody changes it, a new one
-//! replaces it.
+//! Every parameter this release uses is one plain field, units in its name. The structs are made by one
+//! macro that ties each field to its row in the parameter table, so that reading, comparing and printing
+//! cannot forget one. A `ClusterConfig` that came out of [`crate::parse`] is complete and consistent: ids
+//! are unique, node groups are assigned, ports do not collide, `ThreadConfig` parses. It is a value: nobody
+//! changes it, a new one replaces it.
 
 use crate::params::{self, Section};
 use crate::resolve::Settings;

@@ -1,12 +1,9 @@
 //! The lines of an INI file: sections and `key = value` pairs with their line numbers; no meaning yet.
 //!
-//! Sections repeat (`[ndbd]` once per node) and keep their order. `#` and `;` begin a comment at the start of
-//! a line
-//! or behind white space; inside double quotes they do not. Lines end in LF or CRLF; a byte order mark is
-//! skipped.
-//! Key and value are separated by the first `=` or `:`. Any bytes may come in: what is not a line of the
-//! grammar
-//! becomes a problem with its line number, and reading goes on.
+//! Sections repeat (`[ndbd]` once per node) and keep their order. `#` and `;` begin a comment at the start
+//! of a line or behind white space; inside double quotes they do not. Lines end in LF or CRLF; a byte order
+//! mark is skipped. Key and value are separated by the first `=` or `:`. Any bytes may come in: what is not
+//! a line of the grammar becomes a problem with its line number, and reading goes on.
 
 use crate::params::{SECTIONS, Section, fold, nearest_of};
 use crate::problem::{Place, ProblemCode, Problems, shorten};

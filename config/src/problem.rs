@@ -1,10 +1,8 @@
 //! What is wrong (or merely odd) in a configuration file, told so that the operator can find and fix it.
 //!
 //! A [`Problem`] always names file and line, and section, key, value and a hint as far as they exist. All
-//! problems of
-//! a file are collected and sorted by line; the file is refused when one of them is an error. The list is
-//! bounded:
-//! a file of garbage yields [`PROBLEMS_MAX`] problems and a count of the rest.
+//! problems of a file are collected and sorted by line; the file is refused when one of them is an error.
+//! The list is bounded: a file of garbage yields [`PROBLEMS_MAX`] problems and a count of the rest.
 
 use std::fmt;
 

@@ -1,19 +1,14 @@
 //! From sections to a complete configuration: names looked up, values read, defaults filled in, ids and
 //! groups given.
 //!
-//! Order of work: read every pair (its own mistakes are reported here), lay each node's values over those of
-//! its
-//! `default` section and the table's defaults, assign node ids, assign node groups, let `check` look at what
-//! spans
-//! several values, and build the typed result only when nothing was wrong. Every step goes on after an error,
-//! so the
-//! operator sees all mistakes of a file at once.
+//! Order of work: read every pair (its own mistakes are reported here), lay each node's values over those
+//! of its `default` section and the table's defaults, assign node ids, assign node groups, let `check` look
+//! at what spans several values, and build the typed result only when nothing was wrong. Every step goes on
+//! after an error, so the operator sees all mistakes of a file at once.
 //!
-//! Node ids that are not given: data nodes take the lowest free id from 1, management servers the lowest free
-//! from
-//! 145, API nodes after them. Data nodes and the rest come from different ranges, so adding a data node later
-//! leaves
-//! everybody else's id alone.
+//! Node ids that are not given: data nodes take the lowest free id from 1, management servers the lowest
+//! free from 145, API nodes after them. Data nodes and the rest come from different ranges, so adding a
+//! data node later leaves everybody else's id alone.
 
 use crate::check;
 use crate::cluster::{ApiNodeConfig, ClusterConfig, DataNodeConfig, MgmNodeConfig, TcpConfig, TcpLinkConfig};

@@ -1,8 +1,7 @@
 //! Values of parameters: from the file's text to a checked value of the parameter's type, and back to text.
 //!
-//! Numbers take NDB's suffixes K, M, G, T (powers of 1024), in either case. Nothing here knows a parameter's
-//! name;
-//! what is allowed comes from its row in the table.
+//! Numbers take NDB's suffixes K, M, G, T (powers of 1024), in either case. Nothing here knows a
+//! parameter's name; what is allowed comes from its row in the table.
 
 use crate::params::{Kind, Param};
 use crate::problem::ProblemCode;

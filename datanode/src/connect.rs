@@ -1,12 +1,10 @@
 //! Connect: how a data node's links come about.
 //!
 //! One thread accepts (data nodes with a higher id, and API nodes); for every data node with a lower id one
-//! thread
-//! connects, and connects again whenever the link is lost. Both hand finished links to the [`Directory`] and
-//! sleep
-//! again. A peer that cannot be reached is named with address and reason, in the log once and then every ten
-//! seconds,
-//! and in the node's status as long as it lasts: an operator has to see which port a firewall swallows.
+//! thread connects, and connects again whenever the link is lost. Both hand finished links to the
+//! [`Directory`] and sleep again. A peer that cannot be reached is named with address and reason, in the
+//! log once and then every ten seconds, and in the node's status as long as it lasts: an operator has to
+//! see which port a firewall swallows.
 //!
 //! Nobody here reads a signal, and no worker ever waits for anybody here.
 

@@ -1,10 +1,8 @@
 //! Core: what a worker's blocks need around them - the outbox, the ways to other workers and to links.
 //!
-//! It takes frames to where their target lives: handled in place if it is this worker, copied into the batch
-//! for
-//! another worker if not. [`Core::ship`] empties the outbox once per turn: one publication per ring, one
-//! write per
-//! link. Buffers circulate; in the steady state nothing is allocated.
+//! It takes frames to where their target lives: handled in place if it is this worker, copied into the
+//! batch for another worker if not. [`Core::ship`] empties the outbox once per turn: one publication per
+//! ring, one write per link. Buffers circulate; in the steady state nothing is allocated.
 
 use crate::directory::{Birth, Death, Directory};
 use crate::jobs::JobSender;

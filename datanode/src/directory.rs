@@ -1,8 +1,8 @@
 //! Directory: what all threads of a data node know of each other and of the node's links.
 //!
-//! Workers own their blocks and buffers; what they must agree on - that a link came up or went down - travels
-//! as
-//! [`Order`]s through a channel beside the job queues, rare and off the hot path. The life of a link:
+//! Workers own their blocks and buffers; what they must agree on - that a link came up or went down -
+//! travels as [`Order`]s through a channel beside the job queues, rare and off the hot path. The life of a
+//! link:
 //!
 //! ```text
 //!   acceptor/connector ── link_up ──► LinkUp to every worker: route set
@@ -12,11 +12,9 @@
 //!   the last worker done ──► number free again; Qmgr gets DisconnectRep or ApiFailReq
 //! ```
 //!
-//! So every worker can answer a peer before the first of its signals is read, and after Qmgr heard of a loss
-//! nothing
-//! of that link is delivered any more. A link's number (its route and epoll token) is used again only when
-//! every
-//! worker has forgotten it.
+//! So every worker can answer a peer before the first of its signals is read, and after Qmgr heard of a
+//! loss nothing of that link is delivered any more. A link's number (its route and epoll token) is used
+//! again only when every worker has forgotten it.
 //!
 //! The node's end is decided here too: the first reason wins ([`Directory::request_exit`]).
 

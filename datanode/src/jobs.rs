@@ -1,15 +1,12 @@
 //! Job queues: how a worker hands a batch of frames to another worker.
 //!
-//! One ring of bytes per ordered pair of workers, single producer, single consumer. The producer appends its
-//! batch
-//! and publishes it once; the consumer handles frames where they lie and gives the room back in pieces. Only
-//! a frame
-//! that wraps around the ring's end is copied. Frames keep their order within a ring, and that is all that is
-//! promised.
+//! One ring of bytes per ordered pair of workers, single producer, single consumer. The producer appends
+//! its batch and publishes it once; the consumer handles frames where they lie and gives the room back in
+//! pieces. Only a frame that wraps around the ring's end is copied. Frames keep their order within a ring,
+//! and that is all that is promised.
 //!
-//! A full ring refuses part of a batch: the producer keeps the rest in its own buffer and offers it again at
-//! its next
-//! turn. It never waits, so two workers with full rings to each other go on emptying them.
+//! A full ring refuses part of a batch: the producer keeps the rest in its own buffer and offers it again
+//! at its next turn. It never waits, so two workers with full rings to each other go on emptying them.
 
 use rtrb::{Consumer, Producer, RingBuffer};
 use signals::frame::{FRAME_ALIGN, MAX_FRAME_BYTES, next_frame};
@@ -46,8 +43,7 @@ pub fn job_queue(wake: Arc<Wake>) -> (JobSender, JobReceiver) {
 
 impl JobSender {
     /// Publishes as much of `batch` as has room, takes it out of `batch`, and wakes the consumer. Returns
-    /// whether the
-    /// whole batch went.
+    /// whether the whole batch went.
     pub fn send(&mut self, batch: &mut Vec<u8>) -> bool {
         if batch.is_empty() {
             return true;
@@ -74,8 +70,7 @@ impl JobReceiver {
     }
 
     /// Handles the frames that are there now, in order; returns how many. Those that arrive meanwhile wait
-    /// for the next
-    /// call, so that a busy producer cannot hold its consumer for ever.
+    /// for the next call, so that a busy producer cannot hold its consumer for ever.
     pub fn drain(&mut self, mut handle: impl FnMut(&[u8])) -> usize {
         let mut left = self.ring.slots();
         let mut count = 0;

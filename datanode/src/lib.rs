@@ -16,9 +16,8 @@
 //! ```
 //!
 //! [`start`] makes a node from a configuration; the daemon and single-process clusters use nothing else. What
-//! never
-//! happens here: a decision about transactions, schema or membership (the blocks'), or a wait on a worker
-//! thread.
+//! never happens here: a decision about transactions, schema or membership (the blocks'), or a wait on a
+//! worker thread.
 
 pub mod connect;
 pub mod core;

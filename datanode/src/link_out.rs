@@ -1,12 +1,9 @@
 //! LinkOut: the sending side of one link, shared by all workers of the node.
 //!
 //! Any worker ships its batch for the peer here. Who finds the writer free writes; who does not leaves the
-//! batch in the
-//! pending queue, and the one who writes takes it along before he goes: two workers never wait for each
-//! other, and
-//! a worker's batches keep their order. Nothing is lost in between, because the writer looks into the pending
-//! queue
-//! once more after he has put the pen down.
+//! batch in the pending queue, and the one who writes takes it along before he goes: two workers never wait
+//! for each other, and a worker's batches keep their order. Nothing is lost in between, because the writer
+//! looks into the pending queue once more after he has put the pen down.
 //!
 //! ```text
 //!   idle ── ship ──► somebody writes ── all written, nothing pending ──► idle
@@ -15,11 +12,9 @@
 //! ```
 //!
 //! While `blocked`, others only append. Every link is owned by one receiving worker; its epoll watches for
-//! room.
-//! Bytes waiting are counted: above `SendBufferMemory` the owner stops reading requests from this peer, and
-//! far above
-//! it the link is closed, because memory is bounded and a peer that does not read its answers is not worth
-//! it.
+//! room. Bytes waiting are counted: above `SendBufferMemory` the owner stops reading requests from this
+//! peer, and far above it the link is closed, because memory is bounded and a peer that does not read its
+//! answers is not worth it.
 
 use rustix::event::epoll;
 use std::io;
@@ -167,8 +162,7 @@ impl LinkOut {
     }
 
     /// Tells the owner's epoll what is waited for; in-process links tell their owner through his wake-up.
-    /// Called with
-    /// the pen in hand, so that the last call is the one that counts.
+    /// Called with the pen in hand, so that the last call is the one that counts.
     fn watch(&self, writer: &LinkWriter) {
         let Some(fd) = writer.socket() else { return };
         let mut flags = epoll::EventFlags::empty();

@@ -1,14 +1,11 @@
 //! Node: a data node put together from its configuration, started, asked and stopped.
 //!
 //! [`start`] is the one way in, for the daemon, for a single process with all node types, and for tests. It
-//! makes
-//! the workers with their rings, starts their threads, listens, and begins to connect to the other data
-//! nodes. From
-//! then on the node runs by itself; the [`Node`] handle asks for its state and ends it.
+//! makes the workers with their rings, starts their threads, listens, and begins to connect to the other
+//! data nodes. From then on the node runs by itself; the [`Node`] handle asks for its state and ends it.
 //!
-//! The end, whoever asked for it: no new links, workers ship what they have and stop, what lies in the links'
-//! queues
-//! gets a moment to leave, then the links close and the peers see it at once.
+//! The end, whoever asked for it: no new links, workers ship what they have and stop, what lies in the
+//! links' queues gets a moment to leave, then the links close and the peers see it at once.
 
 use crate::connect::{self, Peers, Target};
 use crate::core::{Core, Placement};
@@ -409,8 +406,7 @@ impl Node {
     }
 
     /// Orders the node or its cluster to stop, the planned way. The answer comes through
-    /// [`Self::mgm_frames`], the end
-    /// through [`Self::wait`].
+    /// [`Self::mgm_frames`], the end through [`Self::wait`].
     pub fn order_stop(&self, request: u32, scope: StopScope, force: bool) {
         let signal = ControlSignal::StopReq { request, scope, force };
         self.directory.order_frame(BlockNumber::Mgm, BlockNumber::Cmvmi, &signal);

@@ -1,12 +1,9 @@
 //! Receive: the links a worker reads - epoll, big reads, frames handled where they lie.
 //!
-//! Per turn a link is read once, a chunk at most, and its frames are walked: checked ([`Screen`]), handled in
-//! place if
-//! their block lives here, copied into another worker's batch if not. A link's walk stops early when the
-//! outbox has
-//! grown (it is shipped first) or when the peer does not read its answers; the rest waits in the link's
-//! buffer, among
-//! the `unfinished`. States of a link here:
+//! Per turn a link is read once, a chunk at most, and its frames are walked: checked ([`Screen`]), handled
+//! in place if their block lives here, copied into another worker's batch if not. A link's walk stops early
+//! when the outbox has grown (it is shipped first) or when the peer does not read its answers; the rest
+//! waits in the link's buffer, among the `unfinished`. States of a link here:
 //!
 //! ```text
 //!   reading ──► unfinished ──► reading      whole frames are left over

@@ -1,13 +1,10 @@
 //! Screen: what a peer may send here at all, decided from a frame's header alone.
 //!
 //! A frame that comes over a link must carry the address of the node at the other end, or it is forged; an
-//! API link
-//! carries one client session, so also its link number must be right. API nodes may only ask what
-//! applications ask:
-//! the signals between data nodes (LQHKEYREQ and its kin) would let them write one replica without the
-//! others. A
-//! frame that does not pass costs the peer its link. The bodies are checked later, by
-//! [`signals::Signal::parse`].
+//! API link carries one client session, so also its link number must be right. API nodes may only ask what
+//! applications ask: the signals between data nodes (LQHKEYREQ and its kin) would let them write one
+//! replica without the others. A frame that does not pass costs the peer its link. The bodies are checked
+//! later, by [`signals::Signal::parse`].
 
 use signals::frame::{HEADER_BYTES, SignalNumber};
 use signals::{BlockNumber, BlockRef, NodeId};

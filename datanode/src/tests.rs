@@ -1,6 +1,5 @@
 //! Data nodes end to end, in this process: they find each other over sockets and over rings, serve clients'
-//! links,
-//! close those that break the rules, and notice each other's end.
+//! links, close those that break the rules, and notice each other's end.
 
 use crate::{Node, Options, start};
 use config::ClusterConfig;

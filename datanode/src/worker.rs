@@ -7,17 +7,13 @@
 //! ```
 //!
 //! Signals among its own blocks cost a function call; what goes elsewhere is shipped once per turn, and in
-//! between
-//! when it has grown. Before sleeping it announces itself, looks at everything once more, and waits in epoll
-//! for
-//! links, a wake-up by another thread, or the next tick. It spins before that only as long as it was
-//! configured to.
+//! between when it has grown. Before sleeping it announces itself, looks at everything once more, and waits
+//! in epoll for links, a wake-up by another thread, or the next tick. It spins before that only as long as
+//! it was configured to.
 //!
 //! It never waits for anybody else: a full ring or socket leaves the bytes where they are and the loop goes
-//! on. A turn
-//! that takes too long, or a sleep that lasts too long because the process was stopped, is logged by the
-//! worker
-//! itself, so that a stalled node knows.
+//! on. A turn that takes too long, or a sleep that lasts too long because the process was stopped, is
+//! logged by the worker itself, so that a stalled node knows.
 
 use crate::core::Core;
 use crate::directory::{Directory, Order};

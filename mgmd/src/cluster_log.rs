@@ -1,10 +1,9 @@
 //! The cluster log: one line per event, UTC with microseconds, in `ndb_<id>_cluster.log`, rotated by size.
 //!
 //! Whoever logs only puts a line into a bounded queue; a thread of its own writes. When the disk is slow or
-//! full,
-//! lines are lost and counted, and the count is written once there is room again. A file that would grow
-//! beyond
-//! [`FILE_BYTES_MAX`] becomes `.1`, `.1` becomes `.2`, and so on; the oldest of [`FILES_MAX`] goes.
+//! full, lines are lost and counted, and the count is written once there is room again. A file that would
+//! grow beyond [`FILE_BYTES_MAX`] becomes `.1`, `.1` becomes `.2`, and so on; the oldest of [`FILES_MAX`]
+//! goes.
 
 use signals::ids::NodeId;
 use signals::mgm::LogSeverity;

@@ -1,14 +1,11 @@
 //! Which configuration is active, what the file says, and when the one becomes the other.
 //!
 //! The **active** configuration is the one nodes have been given; it is on disk (`store`) with its
-//! generation. The
-//! **file** is what the operator edits. They are compared at start, when the cluster is shown, and before the
-//! first
-//! data node is let in. If they differ, the file's takes over, with the next generation, only while no data
-//! node
-//! is up: a data node must never run beside another with a different configuration. Until then SHOW and the
-//! log
-//! say what differs. A file with mistakes changes nothing and is reported as such.
+//! generation. The **file** is what the operator edits. They are compared at start, when the cluster is
+//! shown, and before the first data node is let in. If they differ, the file's takes over, with the next
+//! generation, only while no data node is up: a data node must never run beside another with a different
+//! configuration. Until then SHOW and the log say what differs. A file with mistakes changes nothing and is
+//! reported as such.
 
 use crate::store;
 use config::ClusterConfig;
@@ -85,9 +82,8 @@ impl ConfigState {
         is_changed
     }
 
-    /// Makes the file's configuration the active one. The caller knows that no data node is up. Returns it if
-    /// there
-    /// was something to take.
+    /// Makes the file's configuration the active one. The caller knows that no data node is up. Returns it
+    /// if there was something to take.
     pub(crate) fn adopt(&mut self) -> std::io::Result<Option<Arc<ClusterConfig>>> {
         let FileState::Differs { config, .. } = &self.file else { return Ok(None) };
         let mut config = (**config).clone();

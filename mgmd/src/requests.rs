@@ -22,8 +22,7 @@ use transporter::mgm_link::{MgmError, MgmLink};
 /// Longest wait for a sign of life of a node whose id somebody else wants.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest wait for a node to begin to stop (it first asks the others for their consent, for up to ten
-/// seconds), and
-/// then to be gone; both together fit a client's patience.
+/// seconds), and then to be gone; both together fit a client's patience.
 const STOP_BEGIN_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_END_TIMEOUT: Duration = Duration::from_secs(35);
 /// Longest wait for a memory report.
@@ -66,8 +65,7 @@ async fn alloc_node_id(server: &Arc<Server>, link: &MgmLink, request: &AllocNode
     }
     if !request.is_reclaim {
         // A data node that was up when this server restarted comes back within the grace; new ones wait for
-        // the
-        // decision which configuration holds.
+        // the decision which configuration holds.
         let _ = server.is_deciding.subscribe().wait_for(|deciding| !deciding).await;
         if request.kind == NodeKind::DataNode {
             server.adopt_if_all_down();
@@ -122,8 +120,7 @@ fn take(server: &Arc<Server>, link: &MgmLink, request: &AllocNodeIdReq, id: Node
 }
 
 /// Asks the owners of ids whether they live, and frees those of the dead. A node that reclaims its id from
-/// the same
-/// process needs no proof: its old link is stale.
+/// the same process needs no proof: its old link is stale.
 async fn free_dead(
     server: &Arc<Server>,
     request: &AllocNodeIdReq,

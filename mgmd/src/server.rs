@@ -1,8 +1,8 @@
 //! The running server: links come, ask, and go; one task per link and one per question.
 //!
 //! All state is behind one mutex that is held for a moment and never across an await. A link that ends for
-//! whatever
-//! reason gives its node id back. When the last data node's id comes back, a changed file may take over.
+//! whatever reason gives its node id back. When the last data node's id comes back, a changed file may take
+//! over.
 
 use crate::cluster_log::ClusterLog;
 use crate::config_state::{ConfigState, FileState};
@@ -93,8 +93,7 @@ impl Server {
     }
 
     /// Waits for data nodes that are up and come back after the server's own restart; without any, the
-    /// changed file
-    /// takes over.
+    /// changed file takes over.
     pub(crate) async fn decide(self: Arc<Server>, grace: Duration) {
         if *self.is_deciding.borrow() {
             tokio::time::sleep(grace).await;

@@ -1,9 +1,8 @@
 //! Who has which node id. Plain state: links are numbers here, time is handed in, and nobody is asked
 //! anything.
 //!
-//! A slot is free or taken by one link. A taken slot whose owner may be dead is the caller's to find out (it
-//! pings);
-//! here it is only named as a candidate.
+//! A slot is free or taken by one link. A taken slot whose owner may be dead is the caller's to find out
+//! (it pings); here it is only named as a candidate.
 
 use config::{ClusterConfig, NodeType};
 use signals::ErrorCode;

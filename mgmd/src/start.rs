@@ -1,9 +1,8 @@
 //! From options to a running server, or to one clear reason why not.
 //!
 //! In order: the file is read and must be without mistakes; the server finds its own section; its data
-//! directory
-//! must be a directory it can write to; the stored configuration is read; the log is opened; the port is
-//! taken.
+//! directory must be a directory it can write to; the stored configuration is read; the log is opened; the
+//! port is taken.
 
 use crate::cluster_log::ClusterLog;
 use crate::config_state::{ConfigState, FileState, read_file};

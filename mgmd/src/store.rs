@@ -1,10 +1,8 @@
 //! The accepted configuration on disk: `ndb_<id>_config.bin` in the server's data directory.
 //!
-//! File: 8 bytes of magic and format version, CRC-32C of the rest (4 bytes), the encoded `ClusterConfig`. It
-//! is
-//! written beside the old one, synced and renamed, so that a crash leaves one of the two whole. A file that
-//! does not
-//! check is refused, never guessed at.
+//! File: 8 bytes of magic and format version, CRC-32C of the rest (4 bytes), the encoded `ClusterConfig`.
+//! It is written beside the old one, synced and renamed, so that a crash leaves one of the two whole. A
+//! file that does not check is refused, never guessed at.
 
 use config::ClusterConfig;
 use signals::ids::NodeId;

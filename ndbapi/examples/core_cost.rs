@@ -2,8 +2,7 @@
 //! core_cost`.
 //!
 //! Committed reads and lone updates of one row each, 1,024 in flight, answered by this program. Prints
-//! nanoseconds per
-//! operation for putting operations in, taking answers in, and reading the results.
+//! nanoseconds per operation for putting operations in, taking answers in, and reading the results.
 
 use ndbapi::core::{CommitMode, Completion, Core, CoreOptions, DataNode, Now};
 use ndbapi::{Batch, OpId, Table, TableHandle, Template, Value};

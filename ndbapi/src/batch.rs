@@ -1,9 +1,8 @@
 //! Batch: the operations of one execute, their requests and, afterwards, their results.
 //!
-//! An application (or a driver for it) stages operations here, hands the whole batch to the core, and gets it
-//! back
-//! with the results in it. All bytes live in two buffers that are used again, so a recycled batch allocates
-//! nothing.
+//! An application (or a driver for it) stages operations here, hands the whole batch to the core, and gets
+//! it back with the results in it. All bytes live in two buffers that are used again, so a recycled batch
+//! allocates nothing.
 //!
 //! ```text
 //!   Staged ──execute──► Sent ──row, or the coordinator's confirmation──► Done
@@ -143,9 +142,8 @@ impl Batch {
         }
     }
 
-    /// Adds an operation with its columns resolved by `template`: the key columns' values in key order, then
-    /// those of
-    /// the template's columns in its order (none for reads and deletes).
+    /// Adds an operation with its columns resolved by `template`: the key columns' values in key order,
+    /// then those of the template's columns in its order (none for reads and deletes).
     ///
     /// # Errors
     /// A value does not fit its column, or there are too few or too many; nothing is added then.
@@ -392,9 +390,8 @@ impl OpBuilder<'_> {
         self
     }
 
-    /// Whether a failure of this operation leaves the transaction alive. Reads do by default, writes do not.
-    /// Committed
-    /// reads outside the coordinator always leave it alive.
+    /// Whether a failure of this operation leaves the transaction alive. Reads do by default, writes do
+    /// not. Committed reads outside the coordinator always leave it alive.
     #[must_use]
     pub fn ignore_error(mut self, ignore: bool) -> Self {
         self.ignore_error = ignore;

@@ -1,15 +1,12 @@
 //! ClusterConnection: the asynchronous driver. Tasks of a tokio runtime share one session with the cluster.
 //!
 //! Tasks put their requests into the shared core under a short mutex, never held across an await, and wake
-//! the driver
-//! task; it writes what all of them have asked in the meantime with one system call per data node, reads the
-//! answers,
-//! and wakes the tasks they are for. So operations of concurrent tasks are batched without anybody asking for
-//! it.
+//! the driver task; it writes what all of them have asked in the meantime with one system call per data
+//! node, reads the answers, and wakes the tasks they are for. So operations of concurrent tasks are batched
+//! without anybody asking for it.
 //!
-//! While no data node can be reached, calls wait up to [`ConnectOptions::wait`] and then fail with 4035; the
-//! driver
-//! goes on connecting for as long as the connection lives.
+//! While no data node can be reached, calls wait up to [`ConnectOptions::wait`] and then fail with 4035;
+//! the driver goes on connecting for as long as the connection lives.
 
 use crate::NdbError;
 use crate::batch::Batch;
@@ -86,13 +83,11 @@ impl Drop for EndOfDriver {
 
 impl ClusterConnection {
     /// Connects by connect string: `host:port` of a management server, or several separated by commas.
-    /// Returns when a
-    /// data node accepts requests.
+    /// Returns when a data node accepts requests.
     ///
     /// # Errors
     /// No management server or no data node can be reached within the time ([`ConnectOptions::wait`]), or
-    /// there is no
-    /// free API node id.
+    /// there is no free API node id.
     pub async fn connect(connect_string: &str) -> Result<Self, NdbError> {
         Self::connect_with(ConnectOptions::new(connect_string)).await
     }
@@ -107,9 +102,8 @@ impl ClusterConnection {
         Ok(connection)
     }
 
-    /// Joins the cluster at its management server and returns without waiting for data nodes; calls wait for
-    /// them as
-    /// [`ConnectOptions::wait`] says. Must be called inside a tokio runtime.
+    /// Joins the cluster at its management server and returns without waiting for data nodes; calls wait
+    /// for them as [`ConnectOptions::wait`] says. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// No management server can be reached within the time, or there is no free API node id.
@@ -213,8 +207,8 @@ impl ClusterConnection {
     }
 
     /// Leaves the cluster: the API node id is free when this returns. Without it, the id is free when the
-    /// management
-    /// server has noticed that the process is gone. What is still under way ends as if all links were lost.
+    /// management server has noticed that the process is gone. What is still under way ends as if all links
+    /// were lost.
     pub async fn close(self) {
         self.tell(Core::shut_down);
         let link = self.inner.mgm.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -236,8 +230,7 @@ impl ClusterConnection {
     }
 
     /// Executes a batch as a transaction of its own: committed reads go straight to the rows' nodes,
-    /// everything else
-    /// is committed together.
+    /// everything else is committed together.
     ///
     /// # Errors
     /// The transaction was rolled back, or its outcome is unknown.
@@ -463,8 +456,7 @@ impl Drop for Wait {
 }
 
 /// A TCP link as tokio's reactor knows it. The descriptor is a duplicate: it is taken out of the reactor by
-/// its own
-/// number, whatever became of the link's.
+/// its own number, whatever became of the link's.
 struct LinkFd {
     node: NodeId,
     serial: u64,
@@ -474,8 +466,7 @@ struct LinkFd {
 
 /// Registers a descriptor with the reactor.
 // Deprecated for types that may give another descriptor later; the replacement is `unsafe` because of them.
-// An
-// `OwnedFd` never does.
+// An `OwnedFd` never does.
 #[allow(deprecated)]
 fn watch_fd(fd: OwnedFd, interest: FdInterest) -> std::io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(fd, interest)

@@ -1,8 +1,7 @@
 //! Dictionary: tables and databases, asked for and changed.
 //!
 //! Tables are kept in the connection's cache until a data node says that they have changed. Changes take
-//! effect in the
-//! whole cluster before the call returns.
+//! effect in the whole cluster before the call returns.
 
 use crate::NdbError;
 use crate::cluster::ClusterConnection;
@@ -129,8 +128,7 @@ impl Dictionary {
     ///
     /// # Errors
     /// The definition is faulty (checked before anything is sent), the database is not there (4718), or the
-    /// table is
-    /// (721).
+    /// table is (721).
     pub async fn create_table(&self, def: TableDef) -> Result<TableHandle, NdbError> {
         def.validate().map_err(|(code, text)| NdbError::with(code, text))?;
         let (database, name) = (def.database.clone(), def.name.clone());

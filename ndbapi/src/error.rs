@@ -1,10 +1,8 @@
 //! NdbError: what went wrong, as a code of NDB, its class, and the particular cause.
 //!
-//! Whether something may be tried again is a property of the code's class ([`NdbError::retryable`]), never of
-//! a list
-//! in the application. An outcome that nobody knows ([`NdbError::unknown_outcome`]) must not be retried
-//! blindly: the
-//! transaction may have been committed.
+//! Whether something may be tried again is a property of the code's class ([`NdbError::retryable`]), never
+//! of a list in the application. An outcome that nobody knows ([`NdbError::unknown_outcome`]) must not be
+//! retried blindly: the transaction may have been committed.
 
 use signals::{ErrorClass, ErrorCode};
 

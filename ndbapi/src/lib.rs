@@ -1,13 +1,11 @@
 //! The native client library: key operations, transactions, scans and the dictionary, straight at the data
 //! nodes.
 //!
-//! Role: everything that talks to the data of a cluster goes through this crate: applications, the SQL node,
-//! the
-//! benchmarks. It is cut in three:
+//! Role: everything that talks to the data of a cluster goes through this crate: applications, the SQL
+//! node, the benchmarks. It is cut in three:
 //!
-//! * [`core`] is the protocol as a state machine without clock, thread or socket. Frames of the data nodes go
-//!   in,
-//!   frames for them and completions come out. A simulator runs it as it is.
+//! * [`core`] is the protocol as a state machine without clock, thread or socket. Frames of the data nodes
+//!   go in, frames for them and completions come out. A simulator runs it as it is.
 //! * [`cluster`] is the asynchronous driver for tokio: [`ClusterConnection`], [`Transaction`], [`Scan`],
 //!   [`Dictionary`]. All tasks of a process share one core, so that what they do at the same time travels
 //!   together.

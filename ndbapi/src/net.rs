@@ -1,10 +1,9 @@
 //! The links of one session: connecting, reading, writing, and connecting again for as long as it takes.
 //!
 //! Both drivers use it. It knows sockets and the clock and nothing of the protocol: bytes that arrive are
-//! handed to the
-//! core as frames, frames the core wants sent are written. Connecting blocks, so it happens on a short-lived
-//! thread
-//! per attempt, which wakes the session when it is done; attempts back off from 50 ms to 2 s.
+//! handed to the core as frames, frames the core wants sent are written. Connecting blocks, so it happens
+//! on a short-lived thread per attempt, which wakes the session when it is done; attempts back off from 50
+//! ms to 2 s.
 //!
 //! ```text
 //!   Down ──retry time──► Connecting ──hello done──► Up ──closed, broken, nonsense──► Down

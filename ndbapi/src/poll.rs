@@ -1,12 +1,10 @@
 //! Poll-driven sessions: the native API for one thread without a runtime.
 //!
 //! A session owns its core and its links. The thread that owns the session stages operations into batches,
-//! puts them
-//! in with [`Session::execute`], sends what has gathered with [`Session::send`], waits with [`Session::poll`]
-//! and takes
-//! what has become of them with [`Session::next_completion`], told apart by the tags it gave. Batches come
-//! back with
-//! their results and are used again ([`Session::recycle`]), so that nothing is allocated per operation.
+//! puts them in with [`Session::execute`], sends what has gathered with [`Session::send`], waits with
+//! [`Session::poll`] and takes what has become of them with [`Session::next_completion`], told apart by the
+//! tags it gave. Batches come back with their results and are used again ([`Session::recycle`]), so that
+//! nothing is allocated per operation.
 
 use crate::NdbError;
 use crate::batch::Batch;

@@ -171,8 +171,7 @@ fn too_large() -> NdbError {
 }
 
 /// Whether AttrInfo from a data node is what `projection` asks of `table`: the asked columns in the asked
-/// order,
-/// each of a length the column can have.
+/// order, each of a length the column can have.
 #[inline]
 pub(crate) fn fits(table: &Table, projection: &[u8], attr_info: &[u8]) -> bool {
     let mut asked = projection.as_chunks::<2>().0.iter();

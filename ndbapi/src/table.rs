@@ -1,8 +1,8 @@
 //! Tables as a client sees them: definition, key shape and placement, prepared once for use on the hot path.
 //!
-//! A [`TableHandle`] is immutable and shared. When the schema or the placement changes, the dictionary cache
-//! gets a
-//! new one; operations built with an old handle are refused by the data nodes (241), never misread.
+//! A [`TableHandle`] is immutable and shared. When the schema or the placement changes, the dictionary
+//! cache gets a new one; operations built with an old handle are refused by the data nodes (241), never
+//! misread.
 
 use crate::NdbError;
 use signals::control::TableInfo;

@@ -2,12 +2,10 @@
 //!
 //! Operations are added with [`Transaction::insert`] and its like and go out together with the next
 //! [`Transaction::execute`] or [`Transaction::commit`], in one round trip. A transaction that is dropped
-//! without commit
-//! is rolled back behind the scenes.
+//! without commit is rolled back behind the scenes.
 //!
 //! An operation that fails without [`crate::OpBuilder::ignore_error`] ends the transaction: execute fails
-//! with its
-//! code. Reads ignore errors by default, so a missing row is seen in the results.
+//! with its code. Reads ignore errors by default, so a missing row is seen in the results.
 
 use crate::NdbError;
 use crate::batch::{Batch, OpBuilder, OpId, Template};
@@ -148,8 +146,7 @@ impl Transaction {
     }
 
     /// Coordinates the transaction near the rows with this key (in key order) of `table`; without a hint it
-    /// is near the
-    /// row of its first operation. Has no effect once something was executed.
+    /// is near the row of its first operation. Has no effect once something was executed.
     ///
     /// # Errors
     /// The values are no key of the table.

@@ -1,8 +1,8 @@
 //! Values: what an application gives for a column, turned into the column's storage bytes.
 //!
 //! Numbers are checked against the column's width, lengths against its limit (4209); nothing is cut or
-//! rounded
-//! silently. The SQL node, which does MySQL's conversions itself, gives storage bytes ([`Value::Bytes`]).
+//! rounded silently. The SQL node, which does MySQL's conversions itself, gives storage bytes
+//! ([`Value::Bytes`]).
 
 use crate::NdbError;
 use signals::ErrorCode;

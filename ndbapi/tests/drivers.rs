@@ -1,8 +1,8 @@
 //! Both drivers over real links, against a stand-in for a data node that keeps rows in a map.
 //!
 //! The stand-in knows just enough of the protocol: it registers clients, describes one table, answers
-//! committed reads
-//! and lone writes, and can drop its clients. What the real kernel does is tested with the real kernel.
+//! committed reads and lone writes, and can drop its clients. What the real kernel does is tested with the
+//! real kernel.
 
 // Helpers of tests fail as tests do.
 #![allow(clippy::unwrap_used)]

@@ -1,11 +1,9 @@
 //! nucdb: the front door, one binary for starting, managing, measuring and looking into a cluster.
 //!
 //! It parses arguments and calls the library; every command lives there, in a module of its own. A failed
-//! command
-//! prints one line and exits with 1. `nucdb mgmd`, `nucdb datanode` and `nucdb sqlnode` are the three
-//! servers, with
-//! the command lines of `nucdb-mgmd`, `nucdb-datanode` and `nucdb-sqlnode`, so that one binary is a whole
-//! cluster.
+//! command prints one line and exits with 1. `nucdb mgmd`, `nucdb datanode` and `nucdb sqlnode` are the
+//! three servers, with the command lines of `nucdb-mgmd`, `nucdb-datanode` and `nucdb-sqlnode`, so that one
+//! binary is a whole cluster.
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;

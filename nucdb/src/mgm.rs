@@ -1,8 +1,7 @@
 //! `nucdb mgm`: the management client, interactive or for one line.
 //!
 //! The command language and its answers are the `mgmd` crate's; here is only the terminal: a prompt with
-//! history and
-//! completion when there is one, plain lines when input is a pipe.
+//! history and completion when there is one, plain lines when input is a pipe.
 
 use clap::Args;
 use mgmd::command::{Format, Session, split_script};

@@ -1,9 +1,8 @@
 //! `nucdb stop`: ends a cluster that quickstart left running.
 //!
 //! The SQL node goes first, so that its clients hear from it and not from a vanished cluster; then the data
-//! nodes
-//! together, by order of the management server, so that none sees another as lost; the management server
-//! last.
+//! nodes together, by order of the management server, so that none sees another as lost; the management
+//! server last.
 
 use crate::quickstart::{Layout, read_pid, remove_pid, stop_process};
 use clap::Args;

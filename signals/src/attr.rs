@@ -1,10 +1,8 @@
 //! AttrInfo: column values on the wire, in both directions.
 //!
 //! A sequence of entries, each a 4-byte header (column id, byte length; [`NULL_LENGTH`] for NULL) and the
-//! value's
-//! storage bytes, padded with zeros to a multiple of four. A write carries the columns it sets, a read's
-//! answer the
-//! columns it asked for in the asked order. Lengths fit 16 bits because a row has at most
+//! value's storage bytes, padded with zeros to a multiple of four. A write carries the columns it sets, a
+//! read's answer the columns it asked for in the asked order. Lengths fit 16 bits because a row has at most
 //! [`crate::table::MAX_ROW_BYTES`] bytes.
 
 /// The length that marks NULL.

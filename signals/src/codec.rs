@@ -2,10 +2,9 @@
 //! else.
 //!
 //! bincode 2 is at its end of life, so everything that needs it goes through these functions; a successor
-//! that
-//! reads the same bytes replaces this file alone. Integers are fixed-width little-endian (measured 6 times
-//! faster
-//! than varints), and every decode is limited, so that a forged length cannot ask for the machine's memory.
+//! that reads the same bytes replaces this file alone. Integers are fixed-width little-endian (measured 6
+//! times faster than varints), and every decode is limited, so that a forged length cannot ask for the
+//! machine's memory.
 
 use bincode::{Decode, Encode, config, error};
 
@@ -29,8 +28,7 @@ fn settings() -> impl config::Config {
 }
 
 /// Encodes `value`. A value that cannot be encoded (it never happens for our plain types) yields no bytes,
-/// which
-/// every decoder refuses.
+/// which every decoder refuses.
 pub fn encode<T: Encode>(value: &T) -> Vec<u8> {
     bincode::encode_to_vec(value, settings()).unwrap_or_default()
 }

@@ -177,10 +177,8 @@ pub enum ControlSignal {
     ApiRegConf(ApiRegConf),
 
     // --- dict and its node's TCs and LDMs
-    // ----------------------------------------------------------------------
-    // Every REQ here is answered exactly once, with TableConf or TableRef; dict has at most one open per
-    // table and
-    // instance.
+    // ---------------------------------------------------------------------- Every REQ here is answered
+    // exactly once, with TableConf or TableRef; dict has at most one open per table and instance.
     /// Dict to TC and LDM: take a table into use. A refusal leaves nothing of the table behind.
     AddTableReq(Box<TableInfo>),
     /// Dict to TC and LDM: refuse new operations on the table (1226), answer when none is left.
@@ -231,16 +229,14 @@ pub enum ControlSignal {
         reason: String,
     },
     /// Runtime to Qmgr, and Qmgr to dict and to every TC and LDM of its node: a client session's link is
-    /// gone; end
-    /// what it had.
+    /// gone; end what it had.
     ApiFailReq {
         /// The session.
         client: BlockRef,
     },
-    /// Ndbcntr to dict and to every TC and LDM: accept clients' requests from now on (`true`), or refuse them
-    /// (4902 before the first `true`, 281 after a `false`). Signals of other data nodes are not meant: a peer
-    /// may
-    /// be started a moment earlier.
+    /// Ndbcntr to dict and to every TC and LDM: accept clients' requests from now on (`true`), or refuse
+    /// them (4902 before the first `true`, 281 after a `false`). Signals of other data nodes are not meant:
+    /// a peer may be started a moment earlier.
     StartPermOrd {
         /// Whether the node is started.
         started: bool,

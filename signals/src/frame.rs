@@ -5,13 +5,10 @@
 //! | length | number | spare  | source | target | body ... sections ... | padding to 8 |
 //! ```
 //!
-//! `length` counts everything including header and padding. Between two worker threads, between two processes
-//! and inside one worker a signal has this same form:
-//! it is encoded once by its sender and viewed in place by its receiver, and variable-length frames in byte
-//! rings
-//! need no pool of long-message handles. (The design's first sketch had fixed-size entries with handles;
-//! bytes
-//! measured simpler and copy less.)
+//! `length` counts everything including header and padding. Between two worker threads, between two
+//! processes and inside one worker a signal has this same form: it is encoded once by its sender and viewed
+//! in place by its receiver, and variable-length frames in byte rings need no pool of long-message handles.
+//! (The design's first sketch had fixed-size entries with handles; bytes measured simpler and copy less.)
 //!
 //! [`Signal::parse`] validates; everything behind it may trust lengths and enums.
 

@@ -1,9 +1,8 @@
 //! Hello: the first bytes on a data plane link, before any signal.
 //!
 //! The connecting side sends [`Hello`], the accepting side answers [`HelloAck`]; both are fixed-size, so
-//! garbage is
-//! noticed at the first bytes and nothing is read beyond them. Version N speaks with N-1; the ack carries the
-//! version both use.
+//! garbage is noticed at the first bytes and nothing is read beyond them. Version N speaks with N-1; the
+//! ack carries the version both use.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -1,8 +1,7 @@
 //! The names of things: nodes, blocks, transactions, tables, fragments.
 //!
 //! All are newtypes, so that a fragment id cannot be passed where a table id is meant. Those that travel in
-//! data
-//! plane signals are plain little-endian integers on the wire.
+//! data plane signals are plain little-endian integers on the wire.
 
 use bincode::{Decode, Encode};
 use serde::{Deserialize, Serialize};

@@ -1,14 +1,11 @@
 //! Keys: their normal form and their hash.
 //!
 //! A key travels in **normal form**: the key columns in key order, fixed columns as their storage bytes,
-//! variable
-//! ones as a 16-bit length and their bytes; character columns whose collation is not binary are replaced by
-//! their
-//! weight string (and carry the length prefix even when stored fixed). Two keys are equal exactly when their
-//! normal
-//! forms are equal bytes, so the kernel hashes and compares without knowing collations. The client that
-//! builds the
-//! key does the collation work; the values themselves travel beside it as AttrInfo.
+//! variable ones as a 16-bit length and their bytes; character columns whose collation is not binary are
+//! replaced by their weight string (and carry the length prefix even when stored fixed). Two keys are equal
+//! exactly when their normal forms are equal bytes, so the kernel hashes and compares without knowing
+//! collations. The client that builds the key does the collation work; the values themselves travel beside
+//! it as AttrInfo.
 //!
 //! The hash is XXH3 with seed 0. It decides where rows live and is part of the data format: it never changes.
 
@@ -28,8 +25,7 @@ impl KeyHash {
     }
 
     /// The bucket of the partition map this hash falls into. Uses other bits than the hash index does, so
-    /// that the
-    /// rows of one partition still spread over all its index buckets.
+    /// that the rows of one partition still spread over all its index buckets.
     #[inline]
     #[must_use]
     pub fn bucket(self) -> u16 {

@@ -18,12 +18,10 @@
 //! ```
 //!
 //! The commit is acknowledged when the primary, which commits last, has committed: by then every replica
-//! shows the
-//! row, so tables whose backups may be read need no further round. Aborts follow the chain from the primary
-//! on,
-//! behind the prepare they cancel, so they cannot overtake it. A self-committing operation needs no decision
-//! by TC:
-//! it is the whole transaction, and the last replica to prepare it knows that all have.
+//! shows the row, so tables whose backups may be read need no further round. Aborts follow the chain from
+//! the primary on, behind the prepare they cancel, so they cannot overtake it. A self-committing operation
+//! needs no decision by TC: it is the whole transaction, and the last replica to prepare it knows that all
+//! have.
 //!
 //! Rows go straight from the LDM to the API as TRANSID_AI.
 
@@ -374,9 +372,8 @@ pub struct LqhKeyConf {
 }
 const _: () = assert!(size_of::<LqhKeyConf>() == 40);
 
-/// Up the chain to TC: the operation failed. A replica that refuses tells the one before it, which undoes its
-/// part and
-/// tells the next; so when TC hears of it, it is prepared nowhere.
+/// Up the chain to TC: the operation failed. A replica that refuses tells the one before it, which undoes
+/// its part and tells the next; so when TC hears of it, it is prepared nowhere.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct LqhKeyRef {
@@ -491,8 +488,7 @@ impl Body for AbortReq {
 }
 
 /// LDM to TC: the operation is undone on every replica; or, for a self-committing operation that could no
-/// longer be
-/// stopped, `too_late`: its LQHKEYCONF or LQHKEYREF comes or came.
+/// longer be stopped, `too_late`: its LQHKEYCONF or LQHKEYREF comes or came.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
 pub struct AbortedConf {
@@ -569,8 +565,7 @@ plain_bodies! {
 }
 
 /// The column ids of a projection section. Frames are aligned, so they are viewed where they lie; `scratch`
-/// is for
-/// the case that they are not.
+/// is for the case that they are not.
 #[inline]
 pub fn projection<'a>(section: &'a [u8], scratch: &'a mut Vec<u16>) -> &'a [u16] {
     if let Ok(ids) = <[u16]>::ref_from_bytes(section) {

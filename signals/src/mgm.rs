@@ -2,19 +2,16 @@
 //! nodes.
 //!
 //! They travel on a management link (QUIC), never on a data link: bincode behind [`crate::codec`], one
-//! question and
-//! one answer per stream, each at most [`MESSAGE_BYTES_MAX`] long. Who speaks:
+//! question and one answer per stream, each at most [`MESSAGE_BYTES_MAX`] long. Who speaks:
 //!
 //! * Anybody asks the server an [`MgmReq`] and gets an [`MgmAnswer`]. A node's first request is
-//!   `AllocNodeId`; its
-//!   link stays open while it lives, and when it closes the node id is free again. An operator's client never
-//!   has an id.
+//!   `AllocNodeId`; its link stays open while it lives, and when it closes the node id is free again. An
+//!   operator's client never has an id.
 //! * The server asks a node an [`MgmOrder`] over that same link and gets an [`MgmOrderAnswer`].
 //!
 //! A peer's message is decoded with a limit and then checked by `invalid()`; what is invalid costs it the
-//! link. The
-//! cluster configuration travels as the bytes of the `config` crate's `ClusterConfig`, which this crate
-//! cannot name.
+//! link. The cluster configuration travels as the bytes of the `config` crate's `ClusterConfig`, which this
+//! crate cannot name.
 
 use crate::ErrorCode;
 use crate::control::Refusal;

@@ -1,12 +1,9 @@
 //! Placement: from key hash to bucket, to partition, to the replicas that hold it.
 //!
 //! A table's distribution key hashes into one of [`BUCKETS`] buckets; a versioned map takes buckets to
-//! partitions;
-//! a partition has one replica per node of its node group, each owned by one LDM instance of its node, the
-//! first
-//! being primary when all nodes live. Everything here is a pure function of the configuration, so that every
-//! node
-//! and every client that has the same inputs has the same map.
+//! partitions; a partition has one replica per node of its node group, each owned by one LDM instance of
+//! its node, the first being primary when all nodes live. Everything here is a pure function of the
+//! configuration, so that every node and every client that has the same inputs has the same map.
 
 use crate::ids::{NodeId, TableId};
 use crate::key::KeyHash;
@@ -39,8 +36,7 @@ pub enum PartitionBalance {
 
 impl PartitionBalance {
     /// The number of partitions for a cluster of `nodes` data nodes in `groups` groups with `ldms` LDMs per
-    /// node,
-    /// capped at [`MAX_PARTITIONS`].
+    /// node, capped at [`MAX_PARTITIONS`].
     #[must_use]
     pub fn partitions(self, nodes: usize, groups: usize, ldms: usize) -> usize {
         let count = match self {

@@ -1,10 +1,8 @@
 //! Peer signals: what the main-role blocks of the data nodes say to each other.
 //!
-//! One enum per receiving block, so that each block's match is exhaustive and a signal cannot reach the wrong
-//! block.
-//! Signals marked *local* stay within a node; they go the same way because blocks never call each other. The
-//! charts
-//! stand beside the code that makes the moves, in the kernel's `mainrole`.
+//! One enum per receiving block, so that each block's match is exhaustive and a signal cannot reach the
+//! wrong block. Signals marked *local* stay within a node; they go the same way because blocks never call
+//! each other. The charts stand beside the code that makes the moves, in the kernel's `mainrole`.
 //!
 //! A `round` is one attempt to start the cluster, numbered by the president. A signal of another round is
 //! dropped:

@@ -1,12 +1,9 @@
 //! Scans: a client walks one fragment of a table in batches, straight at the LDM.
 //!
-//! The client starts one scan per fragment, asks for the next batch when it has digested the last, and closes
-//! when it
-//! has enough; a closed link closes its scans. A batch holds whole rows, at most the asked number and bytes.
-//! The LDM
-//! gives up the worker after a bounded number of examined rows and goes on by a signal to itself, so a scan
-//! of
-//! millions does not hurt a key lookup.
+//! The client starts one scan per fragment, asks for the next batch when it has digested the last, and
+//! closes when it has enough; a closed link closes its scans. A batch holds whole rows, at most the asked
+//! number and bytes. The LDM gives up the worker after a bounded number of examined rows and goes on by a
+//! signal to itself, so a scan of millions does not hurt a key lookup.
 
 use crate::frame::{Body, SignalNumber};
 use crate::ids::*;

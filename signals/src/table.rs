@@ -1,10 +1,8 @@
 //! Table metadata: what dict stores, LDMs lay rows out by, and clients build keys and values with.
 //!
-//! The kernel cares about storage alone ([`ColumnStorage`], nullability, collation, key membership). What SQL
-//! adds
-//! (its type names, defaults, comments) travels along in [`ColumnDef::sql`] and [`TableDef::sql`] as bytes
-//! the SQL
-//! node wrote and nobody else reads.
+//! The kernel cares about storage alone ([`ColumnStorage`], nullability, collation, key membership). What
+//! SQL adds (its type names, defaults, comments) travels along in [`ColumnDef::sql`] and [`TableDef::sql`]
+//! as bytes the SQL node wrote and nobody else reads.
 
 use crate::ids::{SchemaVersion, TableId};
 use crate::partition::PartitionBalance;

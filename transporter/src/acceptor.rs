@@ -1,13 +1,10 @@
 //! Acceptor: the accepting side of the handshake, for sockets and for nodes of the same process.
 //!
-//! One thread calls [`Acceptor::poll`] again and again; it sleeps until somebody connects or says something,
-//! and
-//! returns the links that came about. A connecting peer gets [`HANDSHAKE_TIME_MAX`] for its 32 bytes of
-//! hello; peers
-//! that dawdle, send garbage, or are refused get an error code and are closed, and one rate-limited line in
-//! the log.
-//! At most [`PENDING_MAX`] peers may be in that state; the one that has waited longest makes room for the
-//! next.
+//! One thread calls [`Acceptor::poll`] again and again; it sleeps until somebody connects or says
+//! something, and returns the links that came about. A connecting peer gets [`HANDSHAKE_TIME_MAX`] for its
+//! 32 bytes of hello; peers that dawdle, send garbage, or are refused get an error code and are closed, and
+//! one rate-limited line in the log. At most [`PENDING_MAX`] peers may be in that state; the one that has
+//! waited longest makes room for the next.
 //!
 //! What it never does: read beyond the hello, or decide alone who may connect - the owner's `admit` does.
 

@@ -1,12 +1,10 @@
 //! FrameReader: the receive buffer of a link, from which whole frames are taken in place.
 //!
 //! Bytes go in behind the last (`spare`/`filled`, or `feed`), frames come out at the front (`next_frame`),
-//! and when
-//! little room is left the rest of a frame is moved to the front: one big read serves hundreds of signals and
-//! only
-//! the last, cut one is ever copied. The buffer is one chunk, and grows to one chunk plus one frame of the
-//! largest
-//! size when a frame asks for it; it never grows beyond. Pages nobody touched cost no memory.
+//! and when little room is left the rest of a frame is moved to the front: one big read serves hundreds of
+//! signals and only the last, cut one is ever copied. The buffer is one chunk, and grows to one chunk plus
+//! one frame of the largest size when a frame asks for it; it never grows beyond. Pages nobody touched cost
+//! no memory.
 //!
 //! Facts: `start <= end <= buffer.len()`; `start..end` is received and not handed out yet.
 

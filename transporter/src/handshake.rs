@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Both messages have a fixed size, so nobody reads a byte beyond them and garbage is noticed at once.
-//! Whatever goes
-//! wrong ends in a typed error that names the address, and in a closed socket; nothing else happens.
+//! Whatever goes wrong ends in a typed error that names the address, and in a closed socket; nothing else
+//! happens.
 
 use crate::inproc;
 use crate::link::{Link, Peer, PeerRole};
@@ -127,9 +127,8 @@ impl Default for ConnectOptions {
 }
 
 /// Connects to the node at `address` (`host:port`) and introduces itself with `hello`; blocks at most
-/// `timeout` (plus
-/// the time the host name takes to resolve). A node of this process is reached through rings, whatever its
-/// address.
+/// `timeout` (plus the time the host name takes to resolve). A node of this process is reached through
+/// rings, whatever its address.
 ///
 /// # Errors
 /// See [`ConnectError`].

@@ -1,19 +1,15 @@
 //! In-process links: two bounded byte rings between two nodes that live in one process.
 //!
 //! `nucdb quickstart --single-process`, small hardware and tests run all node types in one process by the
-//! same code
-//! as everywhere; a node that listens with in-process links allowed is found here by its cluster and id, and
-//! whoever
-//! connects to it gets a pair of rings instead of a socket. No system call is made while both sides are
-//! awake.
+//! same code as everywhere; a node that listens with in-process links allowed is found here by its cluster
+//! and id, and whoever connects to it gets a pair of rings instead of a socket. No system call is made
+//! while both sides are awake.
 //!
-//! A side is woken ([`Wake`]) when its ring gets bytes, when a ring it found full has room again, and at the
-//! end.
-//! Orders that matter: a writer publishes, then wakes; a reader takes, then looks whether the writer waits
-//! for room;
-//! a writer that finds no room says so first and then looks again. `closed` is set after the last byte, so a
-//! reader
-//! that finds its ring empty, then `closed`, then its ring still empty, has seen everything.
+//! A side is woken ([`Wake`]) when its ring gets bytes, when a ring it found full has room again, and at
+//! the end. Orders that matter: a writer publishes, then wakes; a reader takes, then looks whether the
+//! writer waits for room; a writer that finds no room says so first and then looks again. `closed` is set
+//! after the last byte, so a reader that finds its ring empty, then `closed`, then its ring still empty,
+//! has seen everything.
 //!
 //! There is one producer and one consumer per ring by construction: the halves are not clonable.
 
@@ -229,8 +225,7 @@ impl Drop for Listener {
 }
 
 /// Asks `hello.target_node` for a link. The answer arrives at the receiver; it fails if the node goes away.
-/// `None` if
-/// the node does not listen in this process or has too many requests waiting.
+/// `None` if the node does not listen in this process or has too many requests waiting.
 pub(crate) fn request(hello: Hello, wake: Arc<Wake>) -> Option<mpsc::Receiver<Reply>> {
     let door = locked(&LISTENERS).get(&(hello.cluster, hello.target_node))?.clone();
     let (reply, answer) = mpsc::channel();

@@ -1,11 +1,9 @@
 //! Link: one ordered byte stream to one peer, in two halves, over whichever carrier.
 //!
-//! A link is born connected and introduced; from then on it can only end. It ends when either side closes it,
-//! when
-//! the peer's process is gone, or when somebody calls [`LinkControl::shutdown`] - from any thread, which is
-//! how a
-//! worker that finds a peer's bytes malformed gets rid of it. After the end, the reader still gets what had
-//! arrived.
+//! A link is born connected and introduced; from then on it can only end. It ends when either side closes
+//! it, when the peer's process is gone, or when somebody calls [`LinkControl::shutdown`] - from any thread,
+//! which is how a worker that finds a peer's bytes malformed gets rid of it. After the end, the reader
+//! still gets what had arrived.
 
 use crate::frame_reader::FrameReader;
 use crate::inproc;
@@ -222,8 +220,7 @@ impl LinkReader {
     }
 
     /// In-process links only: whether there is something to read, without a system call. TCP links say
-    /// `None`: ask
-    /// the descriptor.
+    /// `None`: ask the descriptor.
     #[inline]
     #[must_use]
     pub fn is_ready(&self) -> Option<bool> {
@@ -244,10 +241,8 @@ impl LinkReader {
 }
 
 /// The descriptor to wait on. TCP: the socket, "readable" and "writable" as usual. In-process: an event
-/// descriptor that
-/// becomes readable when there is something to read, room to write again, or the end; one that was passed in
-/// as
-/// [`crate::ConnectOptions::wake`] serves all links it was passed to.
+/// descriptor that becomes readable when there is something to read, room to write again, or the end; one
+/// that was passed in as [`crate::ConnectOptions::wake`] serves all links it was passed to.
 impl AsFd for LinkReader {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.0 {

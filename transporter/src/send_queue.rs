@@ -1,14 +1,12 @@
 //! SendQueue: what waits to be written to one link, in order and bounded by its owner's decision.
 //!
 //! Whole buffers are moved in (`push`), not copied; the writer gathers them into one system call. Small
-//! buffers that
-//! pile up behind a full socket are joined, so that a slow peer costs bytes and not thousands of pieces.
-//! Emptied
-//! buffers come back from `push`, so in the steady state nothing is allocated.
+//! buffers that pile up behind a full socket are joined, so that a slow peer costs bytes and not thousands
+//! of pieces. Emptied buffers come back from `push`, so in the steady state nothing is allocated.
 //!
 //! The queue never refuses: dropping part of a stream would break it. `is_overloaded` says that
-//! SendBufferMemory is
-//! exceeded; the owner then stops taking work from that peer, refuses it, or closes the link.
+//! SendBufferMemory is exceeded; the owner then stops taking work from that peer, refuses it, or closes the
+//! link.
 
 use crate::link::{LinkWriter, WriteOutcome};
 use std::collections::VecDeque;

@@ -1,8 +1,7 @@
 //! TCP: socket settings of data plane links, listening, and connecting with a limit on the time it takes.
 //!
-//! Sockets are non-blocking, without Nagle's delay, and have buffers big enough for a batch but small enough
-//! that a
-//! peer which does not read is noticed before megabytes have gone into the kernel.
+//! Sockets are non-blocking, without Nagle's delay, and have buffers big enough for a batch but small
+//! enough that a peer which does not read is noticed before megabytes have gone into the kernel.
 
 use rustix::net::sockopt;
 use std::io;

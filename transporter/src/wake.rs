@@ -1,10 +1,9 @@
 //! Wake: how one thread wakes another that sleeps in poll or epoll, at no cost while it is awake.
 //!
 //! The sleeper announces itself (`arm`), looks once more for work, and sleeps on the descriptor. A waker
-//! publishes its
-//! work first and then calls `wake`: two memory accesses if nobody sleeps, one system call if somebody does.
-//! The
-//! fences on both sides make sure that either the waker sees the announcement or the sleeper sees the work.
+//! publishes its work first and then calls `wake`: two memory accesses if nobody sleeps, one system call if
+//! somebody does. The fences on both sides make sure that either the waker sees the announcement or the
+//! sleeper sees the work.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;

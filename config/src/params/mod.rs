@@ -2,14 +2,12 @@
 //! from.
 //!
 //! Each row gives NDB's name, type, default (in the file's own notation), range, restart letter and one
-//! sentence.
-//! Rows marked `later()` are known to NDB operators and certainly stand in their files: they are checked for
-//! type and
-//! range and accepted with the warning "accepted, not used yet". A name that is in no table is refused.
+//! sentence. Rows marked `later()` are known to NDB operators and certainly stand in their files: they are
+//! checked for type and range and accepted with the warning "accepted, not used yet". A name that is in no
+//! table is refused.
 //!
-//! Restart letters are NDB's: N = rolling restart, IN = rolling restart with `--initial`, S = stop and start
-//! of the
-//! whole cluster, IS = the same with all data wiped and restored.
+//! Restart letters are NDB's: N = rolling restart, IN = rolling restart with `--initial`, S = stop and
+//! start of the whole cluster, IS = the same with all data wiped and restored.
 //!
 //! Names are compared without case and without `-` and `_`, so `no-of-replicas` finds `NoOfReplicas`.
 

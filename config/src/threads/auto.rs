@@ -1,22 +1,18 @@
 //! Automatic thread configuration: from the number of CPUs to a layout.
 //!
-//! Small machines are a table of explicit placements (`SMALL`), because there every pairing of roles matters
-//! and is
-//! to be measured; from four CPUs on a table of counts (`LARGE`) follows the proportions RonDB found: half
-//! the CPUs
-//! for LDMs, a quarter for TCs, the rest for the network. Between two rows the lower one holds; the operating
-//! system
-//! and the disk threads live on what is left over.
+//! Small machines are a table of explicit placements (`SMALL`), because there every pairing of roles
+//! matters and is to be measured; from four CPUs on a table of counts (`LARGE`) follows the proportions
+//! RonDB found: half the CPUs for LDMs, a quarter for TCs, the rest for the network. Between two rows the
+//! lower one holds; the operating system and the disk threads live on what is left over.
 
 use super::layout::{Role, ThreadLayout, Threads, WorkerLayout};
 use Role::{Ldm, Main, Recv, Rep, Send, Tc};
 
 /// Placements for one, two and three CPUs: the roles of each worker.
 ///
-/// Two CPUs get one worker with every role. Measured on a two-CPU machine that the clients share, `flexasynch
-/// -t 8
-/// -p 128 -o 300 -l 3 -a 2 -s 2 -temp`, thousand operations per second (ranges of two runs; other work was
-/// running):
+/// Two CPUs get one worker with every role. Measured on a two-CPU machine that the clients share,
+/// `flexasynch -t 8 -p 128 -o 300 -l 3 -a 2 -s 2 -temp`, thousand operations per second (ranges of two
+/// runs; other work was running):
 ///
 /// ```text
 ///                                        one data node          two data nodes, two replicas
@@ -28,11 +24,9 @@ use Role::{Ldm, Main, Recv, Rep, Send, Tc};
 ///   one worker with all roles, unbound    990       1680        460-500    920-1190
 /// ```
 ///
-/// A hop between workers costs a wake-up of a sleeping CPU (20-50 us, and 4-22 us of CPU on the waking side)
-/// as soon as
-/// queues run empty, and the clients need the other CPU anyway. With the clients on other machines a second
-/// worker
-/// can pay; `ThreadConfig` says so then. Three CPUs are not measured.
+/// A hop between workers costs a wake-up of a sleeping CPU (20-50 us, and 4-22 us of CPU on the waking
+/// side) as soon as queues run empty, and the clients need the other CPU anyway. With the clients on other
+/// machines a second worker can pay; `ThreadConfig` says so then. Three CPUs are not measured.
 const SMALL: &[&[&[Role]]] = &[
     &[&[Ldm(0), Tc(0), Recv(0), Send(0), Main, Rep]],
     &[&[Ldm(0), Tc(0), Recv(0), Send(0), Main, Rep]],
@@ -84,12 +78,9 @@ const LARGE: &[Counts] = &[
 ];
 
 /// The layout for these CPUs. `num_cpus` (`NumCPUs`) and `max_no_of_execution_threads` limit how many are
-/// used; 0
-/// means no limit. Workers are bound in the order of `cpus_available`; when `num_cpus` asks for more CPUs
-/// than there
-/// are, the layout has its size and nothing is bound. Two nodes on one machine share it best when the second
-/// gets
-/// the list rotated.
+/// used; 0 means no limit. Workers are bound in the order of `cpus_available`; when `num_cpus` asks for
+/// more CPUs than there are, the layout has its size and nothing is bound. Two nodes on one machine share
+/// it best when the second gets the list rotated.
 pub fn auto_threads(
     cpus_available: &[usize],
     num_cpus: u32,

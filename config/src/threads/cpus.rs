@@ -1,15 +1,12 @@
 //! The CPUs a node may really use: its affinity mask, cut to the quota its cgroup grants.
 //!
 //! A container often sees all CPUs of its host but is granted the time of two. Sixteen workers on two CPUs'
-//! time are
-//! stopped together when the quota of a period is used up, heartbeats included; so the quota counts as CPUs,
-//! rounded
-//! down, and never below one.
+//! time are stopped together when the quota of a period is used up, heartbeats included; so the quota
+//! counts as CPUs, rounded down, and never below one.
 
 /// Works out the usable CPUs from the CPUs of the affinity mask and the text of cgroup v2's `cpu.max` (such
-/// as
-/// `200000 100000` or `max 100000`). A text that cannot be read grants everything: a guess must not shrink a
-/// node.
+/// as `200000 100000` or `max 100000`). A text that cannot be read grants everything: a guess must not
+/// shrink a node.
 pub fn available_cpus(affinity: &[usize], cpu_max: Option<&str>) -> Vec<usize> {
     let mut cpus = affinity.to_vec();
     cpus.sort_unstable();

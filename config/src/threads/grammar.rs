@@ -1,13 +1,11 @@
 //! NDB's `ThreadConfig` text: `ldm={count=2,cpubind=1-2},tc={count=1},main,rep,recv={count=1,realtime=1},io`.
 //!
 //! An entry is a thread type, with its parameters in braces or alone. A comma separates entries, parameters
-//! and the
-//! CPUs of a list; a list goes on as long as digits follow. At most one of the four CPU parameters per entry;
-//! `thread_prio` excludes `realtime`; a type may have several entries, each for its own threads. `main`,
-//! `rep`,
-//! `recv` and `ldm` must be listed, with `count=0` when they are to have no thread of their own. Errors name
-//! the
-//! column. Types this release has no thread for yet (`query`, `recover`) are read and reported as not used.
+//! and the CPUs of a list; a list goes on as long as digits follow. At most one of the four CPU parameters
+//! per entry; `thread_prio` excludes `realtime`; a type may have several entries, each for its own threads.
+//! `main`, `rep`, `recv` and `ldm` must be listed, with `count=0` when they are to have no thread of their
+//! own. Errors name the column. Types this release has no thread for yet (`query`, `recover`) are read and
+//! reported as not used.
 
 use super::layout::{ThreadLayout, Threads, WorkerLayout};
 use std::collections::BTreeMap;

@@ -1,10 +1,8 @@
 //! A thread layout: the list of workers and the roles each hosts.
 //!
 //! Facts that hold for every layout made here: there is at least one worker; `Main`, `Rep` and at least one
-//! each of
-//! `Ldm`, `Tc`, `Recv`, `Send` exist; every role instance is hosted by exactly one worker; instances of one
-//! role are
-//! numbered from 0 without gaps.
+//! each of `Ldm`, `Tc`, `Recv`, `Send` exist; every role instance is hosted by exactly one worker;
+//! instances of one role are numbered from 0 without gaps.
 
 /// A role instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -150,10 +148,9 @@ fn number(workers: &mut [WorkerLayout], role: fn(u16) -> Role) {
 }
 
 impl Threads {
-    /// Gives every role its worker. Roles without a thread: LDM, main and rep go to the first receive worker,
-    /// TC to
-    /// main's worker, send instances to every receive worker (who has something to say has just been told
-    /// something).
+    /// Gives every role its worker. Roles without a thread: LDM, main and rep go to the first receive
+    /// worker, TC to main's worker, send instances to every receive worker (who has something to say has
+    /// just been told something).
     pub(super) fn host(mut self) -> ThreadLayout {
         if self.recv.is_empty() {
             self.recv.push(WorkerLayout::default());

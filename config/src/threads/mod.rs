@@ -1,12 +1,9 @@
 //! Threads of a data node: which workers there are, which CPU each may use, and which roles each hosts.
 //!
-//! A worker is an operating system thread; a role is a block instance group that must run somewhere: `Ldm(i)`
-//! owns
-//! rows and redo of its fragments, `Tc(i)` coordinates transactions, `Recv(i)` reads sockets, `Send(i)`
-//! writes them,
-//! `Main` runs schema and membership, `Rep` events. One worker may host any number of roles, and a hop
-//! between two
-//! roles of one worker costs a function call instead of a wake-up.
+//! A worker is an operating system thread; a role is a block instance group that must run somewhere:
+//! `Ldm(i)` owns rows and redo of its fragments, `Tc(i)` coordinates transactions, `Recv(i)` reads sockets,
+//! `Send(i)` writes them, `Main` runs schema and membership, `Rep` events. One worker may host any number
+//! of roles, and a hop between two roles of one worker costs a function call instead of a wake-up.
 //!
 //! * `grammar` reads NDB's `ThreadConfig` text;
 //! * `layout` is the result, and how thread counts (from the text or from the table) become workers;

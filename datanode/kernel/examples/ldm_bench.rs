@@ -1,12 +1,10 @@
 //! Micro benchmark of the storage of one LDM: nanoseconds per row for insert, read, update, scan and delete.
 //!
-//! `cargo run --release -p kernel --example ldm_bench [rows] [table]` runs all tables, or only the one whose
-//! name is given,
-//! with a million rows each and again with a number that stays in the caches. Keys come in random order.
-//! Hashing the key is part of
-//! every figure; "batched" reads go through the index in groups of 16 with prefetch, as lqh does with the
-//! requests of one job
-//! batch. It measures; it asserts only that every row was found.
+//! `cargo run --release -p kernel --example ldm_bench [rows] [table]` runs all tables, or only the one
+//! whose name is given, with a million rows each and again with a number that stays in the caches. Keys
+//! come in random order. Hashing the key is part of every figure; "batched" reads go through the index in
+//! groups of 16 with prefetch, as lqh does with the requests of one job batch. It measures; it asserts only
+//! that every row was found.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,8 +1,8 @@
 //! BlockSet: the blocks one worker hosts, and the dispatch of frames to them.
 //!
 //! Which blocks a worker hosts is the runtime's decision (ThreadConfig); the blocks do not notice. A frame
-//! for a block
-//! that is not here is a fault of the sender's route table or a forged address: it is counted and dropped.
+//! for a block that is not here is a fault of the sender's route table or a forged address: it is counted
+//! and dropped.
 
 use crate::Now;
 use crate::ldm::Ldm;

@@ -1,16 +1,13 @@
 //! The kernel: the blocks of a data node as sans-IO state machines.
 //!
-//! A block owns its state and is a pure function of the signals it receives and the time it is told. It never
-//! reads
-//! a clock, spawns a thread, opens a file or a socket, or asks for randomness; what it wants done goes out
-//! through
-//! the [`Outbox`] as signals, events and effects. Blocks never call each other. The one exception is inside
-//! an LDM,
-//! where lqh drives acc and tup as plain owned structs because they share a row.
+//! A block owns its state and is a pure function of the signals it receives and the time it is told. It
+//! never reads a clock, spawns a thread, opens a file or a socket, or asks for randomness; what it wants
+//! done goes out through the [`Outbox`] as signals, events and effects. Blocks never call each other. The
+//! one exception is inside an LDM, where lqh drives acc and tup as plain owned structs because they share a
+//! row.
 //!
 //! A [`BlockSet`] is the blocks one worker thread hosts. The runtime (or a simulator) feeds it frames in
-//! order and
-//! ships what the outbox holds:
+//! order and ships what the outbox holds:
 //!
 //! ```text
 //!   frames in ──► BlockSet::handle(now, frame, out) ──► out: one byte buffer per route (worker, link, self)
@@ -18,8 +15,7 @@
 //! ```
 //!
 //! Between two block instances frames arrive in the order they were sent, or the link is dead and node
-//! failure
-//! handling follows. Protocols rely on this and on nothing else.
+//! failure handling follows. Protocols rely on this and on nothing else.
 
 pub mod blocks;
 pub mod ldm;

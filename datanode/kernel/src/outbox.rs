@@ -1,14 +1,10 @@
 //! Outbox: where blocks put what they want sent, logged or done.
 //!
 //! A signal is encoded once, straight into the buffer of the route its target lies on: this worker, another
-//! worker
-//! of the node, or a link to another node. The owner of the outbox (a worker thread, or the simulator)
-//! decides what
-//! a route is, fills the route table as links come and go, and ships the buffers that have something in them,
-//! once
-//! per batch. A signal to somebody without a route is dropped and counted: the peer is gone, and whoever
-//! waits for
-//! its answer is told by failure handling.
+//! worker of the node, or a link to another node. The owner of the outbox (a worker thread, or the
+//! simulator) decides what a route is, fills the route table as links come and go, and ships the buffers
+//! that have something in them, once per batch. A signal to somebody without a route is dropped and
+//! counted: the peer is gone, and whoever waits for its answer is told by failure handling.
 //!
 //! The outbox never blocks and never loses order within a route.
 
@@ -205,8 +201,7 @@ impl Outbox {
     }
 
     /// Sends a control plane signal. One that is too large for a frame is dropped and logged; requests that
-    /// could
-    /// grow that large are limited where they are made.
+    /// could grow that large are limited where they are made.
     pub fn control(&mut self, source: BlockRef, target: BlockRef, signal: &ControlSignal) {
         let sent = match self.buffer_for(target) {
             Some(buffer) => frame::push_control(buffer, source, target, signal),

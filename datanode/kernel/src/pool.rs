@@ -1,12 +1,9 @@
 //! Pool: records of one kind, at most a fixed number, named by their index.
 //!
 //! Blocks keep transactions, operations and scans in pools. A pool starts empty, grows up to its limit and
-//! never
-//! shrinks; a full pool refuses, and the refusal is an error code for the one request that asked. A released
-//! record
-//! keeps its buffers, so steady state allocates nothing. Indexes cross the wire: whoever gets one back checks
-//! that
-//! the record is still the one it was.
+//! never shrinks; a full pool refuses, and the refusal is an error code for the one request that asked. A
+//! released record keeps its buffers, so steady state allocates nothing. Indexes cross the wire: whoever
+//! gets one back checks that the record is still the one it was.
 
 /// See the module.
 pub struct Pool<T> {

@@ -1,8 +1,7 @@
 //! A cluster in a test: several nodes' TCs and LDMs, a client, and a network that delivers in a seeded order.
 //!
 //! Everything runs on one thread. Frames between two nodes, or between a node and the client, arrive in the
-//! order
-//! they were sent; which pair's frame comes next is decided by the seed. Dict is played by the test.
+//! order they were sent; which pair's frame comes next is decided by the seed. Dict is played by the test.
 
 use crate::ldm::page::DataMemory;
 use crate::{BlockSet, NodeSetup, Now, Outbox, RouteId};

@@ -1,10 +1,8 @@
 //! DataDir: the folder a data node keeps its files in, checked before anything else, and its pid file.
 //!
 //! A folder that is absent is made. One that cannot be made, read or written, or is a file, stops the start
-//! with a
-//! line that names path and setting. The pid file is locked while the node runs: a second node with the same
-//! id and
-//! folder is refused, and a file that a killed process left behind is of no consequence.
+//! with a line that names path and setting. The pid file is locked while the node runs: a second node with
+//! the same id and folder is refused, and a file that a killed process left behind is of no consequence.
 
 use crate::setup::StartError;
 use rustix::fs::{FlockOperation, flock};

@@ -1,10 +1,8 @@
 //! Manage: a running node and its management link - reports, log lines, orders, the end.
 //!
-//! One thread, never a worker: it waits for the server's orders and in between, ten times a second, passes on
-//! what
-//! the node has to say. The management server may be away for as long as it likes; the node runs on, and the
-//! link
-//! comes back by itself.
+//! One thread, never a worker: it waits for the server's orders and in between, ten times a second, passes
+//! on what the node has to say. The management server may be away for as long as it likes; the node runs
+//! on, and the link comes back by itself.
 //!
 //! ```text
 //!   Stop order ──► StopReq to cmvmi ──► StopConf/StopRef back through the node's management route ──► answered

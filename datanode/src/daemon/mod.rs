@@ -4,11 +4,9 @@
 //!   options ─► management server: node id, configuration ─► DataDir, pid file ─► node::start ─► manage until the end
 //! ```
 //!
-//! It stays in the foreground; whoever wants a service uses a supervisor or `nucdb quickstart --detach`. Exit
-//! codes:
-//! 0 stopped as asked, 1 could not start, 2 wrong usage, 3 stopped because of a failure. SIGTERM and SIGINT
-//! stop the
-//! node the planned way; a second one ends the process at once.
+//! It stays in the foreground; whoever wants a service uses a supervisor or `nucdb quickstart --detach`.
+//! Exit codes: 0 stopped as asked, 1 could not start, 2 wrong usage, 3 stopped because of a failure.
+//! SIGTERM and SIGINT stop the node the planned way; a second one ends the process at once.
 
 pub mod data_dir;
 pub mod manage;

@@ -1,17 +1,13 @@
-//! The dictionary as a session sees it: a cache of tables, questions and changes on their way, and reads that
-//! wait for
-//! a table's new placement.
+//! The dictionary as a session sees it: a cache of tables, questions and changes on their way, and reads
+//! that wait for a table's new placement.
 //!
 //! Any data node's dict takes questions and changes. A question may be asked twice, so it survives the loss
-//! of its
-//! node; a change may not, and its outcome is then unknown.
+//! of its node; a change may not, and its outcome is then unknown.
 //!
-//! A table is forgotten when a data node says that it has changed, and fetched anew when somebody asks for it
-//! next.
-//! Committed reads refused for that reason are parked while the table is fetched, once each: if only its
-//! placement
-//! has changed they go on, if the table itself has, they fail with 241, because they were built for another
-//! one.
+//! A table is forgotten when a data node says that it has changed, and fetched anew when somebody asks for
+//! it next. Committed reads refused for that reason are parked while the table is fetched, once each: if
+//! only its placement has changed they go on, if the table itself has, they fail with 241, because they
+//! were built for another one.
 
 use super::{Completion, Core, NOBODY, Now};
 use crate::NdbError;
@@ -235,8 +231,7 @@ impl Core {
         waiting.push((flight, serial, place));
         if waiting.len() == 1 {
             // If nobody can be asked now they fail at the next tick: failing them here would go behind the
-            // back of
-            // the caller, who holds their batch.
+            // back of the caller, who holds their batch.
             let _ = self.ask(now, DictRequest::Query(DictQuery::TableById(table)), Asker::Parked(table));
         }
     }

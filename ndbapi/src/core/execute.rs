@@ -1,8 +1,8 @@
 //! Execute: a batch is sent on its way and becomes a flight, which ends when its last answer is in.
 //!
-//! A flight owns its batch. `outstanding` counts the rows still to come (a committed read's refusal counts as
-//! one),
-//! `awaiting_tc` says that the coordinator has not confirmed yet. When neither is left the flight is through.
+//! A flight owns its batch. `outstanding` counts the rows still to come (a committed read's refusal counts
+//! as one), `awaiting_tc` says that the coordinator has not confirmed yet. When neither is left the flight
+//! is through.
 
 use super::{Completion, Core, Executed, NOBODY, Now, REST_MS, TransRef};
 use crate::NdbError;
@@ -185,8 +185,7 @@ impl Core {
     }
 
     /// A replica for a committed read: place in the chain, node index, LDM. With READ_BACKUP any will do,
-    /// near ones
-    /// first, in turn; else the primary alone, which is the first one alive.
+    /// near ones first, in turn; else the primary alone, which is the first one alive.
     #[inline]
     fn choose_replica(&mut self, table: &Table, partition: u16, op: &Op) -> Option<(usize, usize, u16)> {
         let read_backup = table.def().read_backup;
@@ -330,9 +329,8 @@ impl Core {
         op.state = OpState::Sent;
     }
 
-    /// Gives a transaction its coordinator if it has none; whether this is new to the coordinator, or `None`
-    /// if no
-    /// data node is there.
+    /// Gives a transaction its coordinator if it has none; whether this is new to the coordinator, or
+    /// `None` if no data node is there.
     fn choose_coordinator(&mut self, id: TransId, batch: &Batch) -> Option<bool> {
         let record = self.trans_mut(id)?;
         if !record.tc.is_none() {

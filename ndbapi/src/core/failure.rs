@@ -15,10 +15,8 @@
 //! | fragment scan that gave rows                | fails, 499                       | fails, 4035                   |
 //!
 //! A lost link also takes the rows with it that the node's LDMs had sent for operations of coordinators
-//! elsewhere.
-//! The coordinator then reports the operation as done and the row never comes; such operations are marked,
-//! and given
-//! up when the confirmation is in and the row is not.
+//! elsewhere. The coordinator then reports the operation as done and the row never comes; such operations
+//! are marked, and given up when the confirmation is in and the row is not.
 
 use super::node::NodeStatus;
 use super::trans::TransState;
@@ -79,8 +77,7 @@ impl Core {
     }
 
     /// Committed reads that were on their way from the node ask another replica; reads of coordinators
-    /// elsewhere whose
-    /// row the node may have sent are marked.
+    /// elsewhere whose row the node may have sent are marked.
     fn rows_of_node_lost(&mut self, now: Now, node: NodeId, index: usize) {
         let until = now.after_ms(REST_MS).0;
         for flight in 0..self.flights.len() as u32 {
@@ -117,9 +114,8 @@ impl Core {
         }
     }
 
-    /// A coordinator has confirmed, but rows that a lost node was to send will not come: those reads fail. If
-    /// the
-    /// transaction is not committed it is rolled back, because it may have decided by them.
+    /// A coordinator has confirmed, but rows that a lost node was to send will not come: those reads fail.
+    /// If the transaction is not committed it is rolled back, because it may have decided by them.
     #[cold]
     pub(super) fn rows_lost(&mut self, now: Now, id: TransId, index: u32) {
         let until = now.after_ms(REST_MS).0;

@@ -1,14 +1,11 @@
 //! The protocol core: one client session with every data node of a cluster, as a state machine without I/O.
 //!
 //! Role: it knows which data nodes are up, keeps the dictionary cache, the transactions, the operations in
-//! flight and
-//! the scans of one session (one link number, so one link to every data node). It never reads a clock, opens
-//! a socket
-//! or spawns a thread: time is an argument ([`Now`]), frames of the data nodes come in through
-//! [`Core::receive`],
-//! frames for them are fetched with [`Core::take_outgoing`], and what became of requests comes out of
-//! [`Core::next_completion`] in
-//! the order it happened. The drivers and the simulator own the rest.
+//! flight and the scans of one session (one link number, so one link to every data node). It never reads a
+//! clock, opens a socket or spawns a thread: time is an argument ([`Now`]), frames of the data nodes come
+//! in through [`Core::receive`], frames for them are fetched with [`Core::take_outgoing`], and what became
+//! of requests comes out of [`Core::next_completion`] in the order it happened. The drivers and the
+//! simulator own the rest.
 //!
 //! ```text
 //!   execute ──► committed reads only, no writes before ──► READROWREQ to the LDM of a replica ──► TRANSID_AI
@@ -16,8 +13,7 @@
 //! ```
 //!
 //! An execute is complete when the coordinator has confirmed and every read that did not fail has its row;
-//! rows come
-//! over other links than the confirmation, so both orders happen.
+//! rows come over other links than the confirmation, so both orders happen.
 //!
 //! A transaction (`trans`):
 //!
@@ -27,11 +23,9 @@
 //!     └─commit, rollback─► Ended ◄───────┘            Ended ──release──► (none)
 //! ```
 //!
-//! What a lost link means: committed reads ask another replica; a transaction whose coordinator was there is
-//! aborted
-//! (4010) if its commit had not been asked for, else its outcome is unknown (4013). Nothing is ever sent
-//! twice that
-//! could take effect twice.
+//! What a lost link means: committed reads ask another replica; a transaction whose coordinator was there
+//! is aborted (4010) if its commit had not been asked for, else its outcome is unknown (4013). Nothing is
+//! ever sent twice that could take effect twice.
 //!
 //! Everything a data node sends is checked against what was asked. A frame that makes no sense is an error of
 //! [`Core::receive`]: the driver closes that link. Answers to things given up are no error, they are dropped.
@@ -280,8 +274,7 @@ impl Core {
     }
 
     /// Hands every node's waiting frames to `accept`, which takes what it wants off the buffer (all of it,
-    /// usually, by
-    /// putting an empty one in its place). What it leaves stays in order and is offered again.
+    /// usually, by putting an empty one in its place). What it leaves stays in order and is offered again.
     #[inline]
     pub fn take_outgoing(&mut self, mut accept: impl FnMut(NodeId, &mut Vec<u8>)) {
         let mut kept = 0;

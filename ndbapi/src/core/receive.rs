@@ -1,11 +1,9 @@
 //! Receive: frames of the data nodes, checked against what was asked, and what they do to flights and
 //! transactions.
 //!
-//! Two kinds of surprise are told apart. An answer to something that is given up (timed out, rolled back, its
-//! link
-//! lost) is normal: it is counted and dropped. An answer that was never asked for, or does not fit what was,
-//! means that
-//! the node is broken: an error, and the driver closes the link.
+//! Two kinds of surprise are told apart. An answer to something that is given up (timed out, rolled back,
+//! its link lost) is normal: it is counted and dropped. An answer that was never asked for, or does not fit
+//! what was, means that the node is broken: an error, and the driver closes the link.
 
 use super::{Core, Now};
 use crate::NdbError;

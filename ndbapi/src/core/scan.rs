@@ -1,19 +1,17 @@
 //! Scans: a table is read fragment by fragment, several at once, in batches straight from the LDMs.
 //!
 //! Each fragment scan is one request at one replica. When its batch has come it waits in the scan's queue
-//! until the
-//! consumer takes it, and only then is the next one asked for: a scan never holds more than one batch per
-//! fragment, so
-//! a slow consumer bounds the memory.
+//! until the consumer takes it, and only then is the next one asked for: a scan never holds more than one
+//! batch per fragment, so a slow consumer bounds the memory.
 //!
 //! ```text
 //!   (not started) ──► Asked ──SCAN_FRAGCONF──► Full ──taken──► Asked ... ──end──► (gone)
 //!                       └── its node is lost: before any row, another replica; after, the scan fails (499)
 //! ```
 //!
-//! Inside a transaction with changes of its own the scan reads the primaries under the transaction's id, and
-//! so sees
-//! those changes. Scans take no locks and see rows as committed when passed, not as of one moment.
+//! Inside a transaction with changes of its own the scan reads the primaries under the transaction's id,
+//! and so sees those changes. Scans take no locks and see rows as committed when passed, not as of one
+//! moment.
 
 use super::receive::{error_code, is_stale_schema};
 use super::{Completion, Core, NOBODY, Now, REST_MS, TransRef};

@@ -1,10 +1,8 @@
 //! Slots: numbered records whose numbers travel to data nodes and come back, perhaps late.
 //!
-//! A number is a place and a generation, so that an answer to something given up does not find what uses the
-//! place
-//! now. Eight bits of generation wrap around soon on a busy place; therefore the place of something given up,
-//! whose
-//! answer may still come, rests for a while before it is used again.
+//! A number is a place and a generation, so that an answer to something given up does not find what uses
+//! the place now. Eight bits of generation wrap around soon on a busy place; therefore the place of
+//! something given up, whose answer may still come, rests for a while before it is used again.
 
 use std::collections::VecDeque;
 

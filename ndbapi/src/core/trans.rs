@@ -1,8 +1,7 @@
 //! Transactions of a session: their records, how they begin, roll back and are let go.
 //!
 //! A record is named by the transaction id it goes under, which holds its place (16 bits) and a counter, so
-//! that a
-//! late signal about an ended transaction finds nothing.
+//! that a late signal about an ended transaction finds nothing.
 
 use super::{Completion, Core, NOBODY, Now};
 use crate::NdbError;

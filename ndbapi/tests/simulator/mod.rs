@@ -2,8 +2,8 @@
 //! order.
 //!
 //! Frames between two parties arrive in the order they were sent; which pair's frame is next is decided by
-//! the seed.
-//! Time moves only when the test says so. The test plays the main role's blocks (membership and dictionary).
+//! the seed. Time moves only when the test says so. The test plays the main role's blocks (membership and
+//! dictionary).
 
 use kernel::ldm::page::DataMemory;
 use kernel::{BlockSet, NodeSetup, Outbox, RouteId};

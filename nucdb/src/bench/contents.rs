@@ -1,6 +1,5 @@
 //! What the benchmark's rows contain: a function of key, loop and phase, so that every value read can be
-//! checked and a
-//! value of another loop, another phase or another row is noticed.
+//! checked and a value of another loop, another phase or another row is noticed.
 
 use ndbapi::Row;
 

@@ -1,18 +1,14 @@
 //! flexAsynch: NDB's classic benchmark of asynchronous key operations.
 //!
 //! `-t` threads each keep `-p` transactions of `-c` operations in flight and run `-o` rounds of them per
-//! phase. A loop
-//! has four phases, each over all rows: insert, update, read, delete; `-l` loops are run. A table has `-a`
-//! attributes,
-//! of which the first is the primary key of one word and the others are `-s` words. So `-t 8 -p 128 -o 300 -l
-//! 3 -a 2
-//! -s 2` is three loops over 307,200 rows of a key and eight bytes, with up to 1,024 transactions in flight.
+//! phase. A loop has four phases, each over all rows: insert, update, read, delete; `-l` loops are run. A
+//! table has `-a` attributes, of which the first is the primary key of one word and the others are `-s`
+//! words. So `-t 8 -p 128 -o 300 -l 3 -a 2 -s 2` is three loops over 307,200 rows of a key and eight bytes,
+//! with up to 1,024 transactions in flight.
 //!
 //! A phase's rate is its operations divided by the time from when all threads start to when the last one is
-//! done.
-//! Every value read is compared with what the key's row must contain after this loop's update. Temporary
-//! errors are
-//! retried and counted, all others end the benchmark.
+//! done. Every value read is compared with what the key's row must contain after this loop's update.
+//! Temporary errors are retried and counted, all others end the benchmark.
 
 use super::BenchError;
 use super::phases::{Phase, Tally, Worker};

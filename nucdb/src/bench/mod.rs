@@ -1,8 +1,7 @@
 //! Benchmarks of the front door: NDB's flexAsynch, and a comparison with Redis on the same machine.
 //!
-//! A benchmark is a function of its options and a place to print; it exits nowhere, it returns. It drives the
-//! cluster
-//! through `ndbapi` alone and starts no cluster of its own.
+//! A benchmark is a function of its options and a place to print; it exits nowhere, it returns. It drives
+//! the cluster through `ndbapi` alone and starts no cluster of its own.
 
 mod contents;
 pub mod flexasynch;
@@ -17,8 +16,7 @@ use ndbapi::NdbError;
 #[derive(Subcommand, Debug, Clone)]
 pub enum Command {
     /// NDB's flexAsynch: insert, update, read and delete rows with many transactions in flight; every value
-    /// read is
-    /// checked.
+    /// read is checked.
     Flexasynch(flexasynch::Options),
     /// flexAsynch beside redis-benchmark on the same machine, and the ratios.
     CompareRedis(redis::Options),

@@ -1,8 +1,7 @@
 //! One thread of flexAsynch: a session, and how it runs a phase with its transactions in flight.
 //!
-//! Rounds are not waited for one by one: a transaction that ends makes room for the next one at once, so the
-//! number
-//! in flight stays at `-p` until the phase runs dry.
+//! Rounds are not waited for one by one: a transaction that ends makes room for the next one at once, so
+//! the number in flight stays at `-p` until the phase runs dry.
 
 use super::BenchError;
 use super::contents::{Version, fill, mismatch};

@@ -1,9 +1,8 @@
 //! compare-redis: flexAsynch beside redis-benchmark on the same machine, and how the two relate.
 //!
 //! Absolute figures drift with the machine's mood, ratios less. A redis-server of our own is started on a
-//! private port
-//! of the loopback, in memory only and bounded, measured with `redis-benchmark -P 64 -c 8`, and stopped
-//! again.
+//! private port of the loopback, in memory only and bounded, measured with `redis-benchmark -P 64 -c 8`,
+//! and stopped again.
 
 use super::BenchError;
 use super::flexasynch;

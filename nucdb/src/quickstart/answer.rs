@@ -1,17 +1,16 @@
 //! Whether SQL really answers: log in as a MySQL client would and ask something that only the data nodes
 //! know.
 //!
-//! A few fixed packets of MySQL's protocol, enough for an account without a password: greeting, login with an
-//! empty
-//! `mysql_native_password` answer, `SHOW DATABASES`. `SELECT 1` would not do: the SQL node answers it alone.
+//! A few fixed packets of MySQL's protocol, enough for an account without a password: greeting, login with
+//! an empty `mysql_native_password` answer, `SHOW DATABASES`. `SELECT 1` would not do: the SQL node answers
+//! it alone.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// The SQL node waits for the cluster with a statement in hand; a little of that wait is enough at a time, so
-/// that the
-/// caller can look after its processes.
+/// The SQL node waits for the cluster with a statement in hand; a little of that wait is enough at a time,
+/// so that the caller can look after its processes.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// CLIENT_LONG_PASSWORD, CLIENT_PROTOCOL_41, CLIENT_SECURE_CONNECTION, CLIENT_PLUGIN_AUTH.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x8000 | 0x8_0000;

@@ -1,16 +1,13 @@
 //! `nucdb quickstart`: a whole cluster on this machine from one command.
 //!
 //! It writes a folder that any later start uses again: `config.ini`, `cluster.json` (the ports), a data
-//! folder, a log
-//! and a pid file per process. The processes are this binary again, as `nucdb mgmd`, `nucdb datanode` and
-//! `nucdb
-//! sqlnode`. In the foreground it stays and stops them all when it is told to end; with `--detach` it leaves
-//! them
-//! running for `nucdb stop`.
+//! folder, a log and a pid file per process. The processes are this binary again, as `nucdb mgmd`, `nucdb
+//! datanode` and `nucdb sqlnode`. In the foreground it stays and stops them all when it is told to end;
+//! with `--detach` it leaves them running for `nucdb stop`.
 //!
 //! Order: check everything that can be checked before anything runs (folder, ports, a cluster that runs
-//! already),
-//! start, wait until SQL really answers, say what to type next. Whatever fails, nothing is left running.
+//! already), start, wait until SQL really answers, say what to type next. Whatever fails, nothing is left
+//! running.
 
 mod answer;
 mod layout;

@@ -1,8 +1,8 @@
 //! The processes of a quickstart cluster: start, pid files, and their end.
 //!
-//! A pid file is believed only if the process it names is a `nucdb` of that role working in that very folder.
-//! Anything
-//! else is a stale file: numbers are used again, and must never lead to another cluster's process.
+//! A pid file is believed only if the process it names is a `nucdb` of that role working in that very
+//! folder. Anything else is a stale file: numbers are used again, and must never lead to another cluster's
+//! process.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};

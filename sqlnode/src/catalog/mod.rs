@@ -1,15 +1,13 @@
 //! Catalogue: what a table means to SQL, built from its CREATE TABLE statement.
 //!
-//! The cluster's dictionary keeps for each table how its bytes lie ([`TableDef`]) and, as the SQL node's own
-//! description, the text of the CREATE TABLE statement. That text is the single source: [`TableMeta::build`]
-//! turns a
-//! parsed statement into columns, defaults and keys, once when the table is created and again whenever any
-//! SQL node
-//! loads it, so all of them see the same table without a format of their own.
+//! The cluster's dictionary keeps for each table how its bytes lie ([`TableDef`]) and, as the SQL node's
+//! own description, the text of the CREATE TABLE statement. That text is the single source:
+//! [`TableMeta::build`] turns a parsed statement into columns, defaults and keys, once when the table is
+//! created and again whenever any SQL node loads it, so all of them see the same table without a format of
+//! their own.
 //!
 //! It checks definitions (types, sizes, defaults, keys) and refuses what would not be enforced. It never
-//! talks to the
-//! cluster and never evaluates more than constants.
+//! talks to the cluster and never evaluates more than constants.
 
 mod build;
 mod print;

@@ -1,16 +1,12 @@
 //! Access: which rows of a table a statement must look at, and how changes get hold of them.
 //!
 //! A WHERE that fixes every column of the primary key (by `=`, or by IN on a key of one column) becomes key
-//! operations;
-//! anything else is a scan with the filter applied here. The filter is always applied, so choosing keys can
-//! only save
-//! work, never change an answer. A constant becomes a key only if it is stored exactly as written; otherwise
-//! the scan
-//! compares it by MySQL's rules.
+//! operations; anything else is a scan with the filter applied here. The filter is always applied, so
+//! choosing keys can only save work, never change an answer. A constant becomes a key only if it is stored
+//! exactly as written; otherwise the scan compares it by MySQL's rules.
 //!
 //! UPDATE, DELETE and locking reads go in two steps: find candidates without locks, then lock each, read it
-//! again and
-//! apply the filter once more. What changed in between is seen, so concurrent changes are exact.
+//! again and apply the filter once more. What changed in between is seen, so concurrent changes are exact.
 
 use super::errors::to_mysql;
 use super::rows::{decode, key_of};

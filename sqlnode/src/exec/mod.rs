@@ -1,16 +1,12 @@
 //! Row executor: runs planned statements against the cluster, row by row, in bounded memory.
 //!
 //! Role: [`store`] is the one place that touches `ndbapi`; [`errors`] turns its codes into MySQL's;
-//! [`select`] answers
-//! queries; [`write`] inserts, updates and deletes; [`rows`] converts between stored bytes and values;
-//! [`access`]
-//! decides between key operations and a scan and, for changes, locks each row and looks at it again before it
-//! is
-//! changed, so that concurrent changes are exact.
+//! [`select`] answers queries; [`write`] inserts, updates and deletes; [`rows`] converts between stored
+//! bytes and values; [`access`] decides between key operations and a scan and, for changes, locks each row
+//! and looks at it again before it is changed, so that concurrent changes are exact.
 //!
 //! Statements run inside a transaction the session owns. An error leaves it to the session to undo the
-//! statement.
-//! Nothing here parses, sends packets by itself or keeps state between statements.
+//! statement. Nothing here parses, sends packets by itself or keeps state between statements.
 
 pub mod access;
 pub mod errors;

@@ -1,10 +1,8 @@
 //! SELECT: rows from their sources through filter, groups, order and limit to the client.
 //!
 //! A query that neither groups nor sorts is streamed: rows go out while the scan is still running, and a
-//! LIMIT ends it
-//! early. Everything else is gathered within the statement's memory budget. Joins read their right sides
-//! once, keep
-//! them, and loop.
+//! LIMIT ends it early. Everything else is gathered within the statement's memory budget. Joins read their
+//! right sides once, keep them, and loop.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};

@@ -1,10 +1,8 @@
 //! Store: transactions over stored rows, the executor's only way to the cluster.
 //!
 //! A thin layer over `ndbapi` in terms of whole storage bytes: reads by key, writes by key, scans, commit,
-//! rollback and
-//! savepoints. It cuts long lists of operations into bounded round trips. In tests the same calls go to a
-//! small
-//! in-memory stand-in, so that SQL is tested without a cluster.
+//! rollback and savepoints. It cuts long lists of operations into bounded round trips. In tests the same
+//! calls go to a small in-memory stand-in, so that SQL is tested without a cluster.
 
 use ndbapi::{
     ClusterConnection, NdbError, OpId, Results, Savepoint, ScanSpec, TableHandle, Transaction, Value,
@@ -274,8 +272,7 @@ impl Tx {
     }
 
     /// Makes changes. With `last` they are committed in the same round trip, and any failure undoes the
-    /// transaction;
-    /// without it, each change has its own result and the transaction goes on.
+    /// transaction; without it, each change has its own result and the transaction goes on.
     ///
     /// # Errors
     /// As `ndbapi`; the transaction is over.

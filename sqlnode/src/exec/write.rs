@@ -1,10 +1,8 @@
 //! Changes: INSERT, REPLACE, UPDATE, DELETE.
 //!
 //! A plain INSERT outside of a transaction travels with its commit, one round trip for any number of rows.
-//! UPDATE and
-//! DELETE lock the rows they find, look at them again and change them (see [`super::access`]). What one
-//! statement
-//! changes is undone by the session when the statement fails.
+//! UPDATE and DELETE lock the rows they find, look at them again and change them (see [`super::access`]).
+//! What one statement changes is undone by the session when the statement fails.
 
 use std::collections::HashSet;
 use std::sync::Arc;

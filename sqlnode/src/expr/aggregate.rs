@@ -1,8 +1,7 @@
 //! Aggregates: what the binder took out of an expression, and the accumulator the executor feeds.
 //!
 //! An accumulator is made per group, fed once per row, and finished once. Its memory is bounded: DISTINCT
-//! sets and
-//! GROUP_CONCAT's rows count their bytes and end in error 1038 when they pass the limit.
+//! sets and GROUP_CONCAT's rows count their bytes and end in error 1038 when they pass the limit.
 
 use super::{BoundExpr, EvalContext};
 use crate::parser::ast::AggFunc;

@@ -1,10 +1,9 @@
 //! The binder: from the syntax tree to a [`BoundExpr`].
 //!
-//! It resolves names, checks operands and argument counts, agrees on collations, infers types and folds what
-//! is
-//! constant. A constant is folded only if computing it gives no error and no warning: those belong to the
-//! execution.
-//! A row constructor exists only inside comparisons and IN, where it is taken apart into its elements.
+//! It resolves names, checks operands and argument counts, agrees on collations, infers types and folds
+//! what is constant. A constant is folded only if computing it gives no error and no warning: those belong
+//! to the execution. A row constructor exists only inside comparisons and IN, where it is taken apart into
+//! its elements.
 
 use super::aggregate::AggSpec;
 use super::func::FuncDef;
@@ -726,9 +725,8 @@ fn type_of_value(value: &Value, connection: Collation) -> SqlType {
     .with_collation(if let Value::Text(text) = value { text.collation() } else { connection })
 }
 
-/// A constant text compared with a column of numbers or dates, turned into the column's kind once instead of
-/// for
-/// every row. Only if nothing is lost: else the comparison does what MySQL does for every row.
+/// A constant text compared with a column of numbers or dates, turned into the column's kind once instead
+/// of for every row. Only if nothing is lost: else the comparison does what MySQL does for every row.
 fn fitted(column: &BoundExpr, other: BoundExpr) -> BoundExpr {
     if !matches!(column.node, Node::Column(_)) {
         return other;

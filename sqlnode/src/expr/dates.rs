@@ -274,11 +274,10 @@ pub(super) fn difference(unit: TimeUnit, a: &Value, b: &Value, ctx: &mut EvalCon
     Value::Int(number)
 }
 
-/// WEEK(date, mode): the year the week belongs to, and its number. Bit 0 of the mode: weeks begin on Monday;
-/// bit 1:
-/// the first days may belong to the last week of the year before; bit 2: together with bit 0 it decides
-/// whether week 1
-/// is the first with its first day in the year, or the first with four days in it.
+/// WEEK(date, mode): the year the week belongs to, and its number. Bit 0 of the mode: weeks begin on
+/// Monday; bit 1: the first days may belong to the last week of the year before; bit 2: together with bit 0
+/// it decides whether week 1 is the first with its first day in the year, or the first with four days in
+/// it.
 pub(super) fn week(date: Date, mode: u32) -> Option<(u32, u32)> {
     let monday_first = mode & 1 == 1;
     let by_first_day = (mode & 4 != 0) == monday_first;

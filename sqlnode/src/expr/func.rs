@@ -1,9 +1,8 @@
 //! The table of functions: name, number of arguments, type of the result, and how to compute it.
 //!
 //! The entries live beside their implementations (`func_text`, `func_math`, `func_time`, `func_misc`). A
-//! function sees
-//! its arguments through [`Args`], which evaluates them on demand (IF and COALESCE depend on that) and
-//! converts them.
+//! function sees its arguments through [`Args`], which evaluates them on demand (IF and COALESCE depend on
+//! that) and converts them.
 
 use super::types::{self, agree, coerce};
 use super::{BoundExpr, Coercion, EvalContext, dates};

@@ -1,23 +1,18 @@
 //! Expressions: from the syntax tree to something that computes a value from a row, by MySQL's rules.
 //!
 //! Two steps. The *binder* ([`Binder`]) resolves names against a [`Scope`], chooses collations, infers the
-//! type of
-//! every result and folds constants; it reports 1054, 1052, 1305, 1241, 1111, 1582. The result, a
-//! [`BoundExpr`], is
-//! kept with the plan. The *evaluator* ([`BoundExpr::eval`]) computes it for a row with an [`EvalContext`],
-//! which
-//! brings the parameters, the session's facts and the warnings list. Aggregates are taken out of the tree by
-//! the
-//! binder ([`AggSpec`]); the executor feeds an [`Accumulator`] and gives the results back through the
-//! context.
+//! type of every result and folds constants; it reports 1054, 1052, 1305, 1241, 1111, 1582. The result, a
+//! [`BoundExpr`], is kept with the plan. The *evaluator* ([`BoundExpr::eval`]) computes it for a row with
+//! an [`EvalContext`], which brings the parameters, the session's facts and the warnings list. Aggregates
+//! are taken out of the tree by the binder ([`AggSpec`]); the executor feeds an [`Accumulator`] and gives
+//! the results back through the context.
 //!
 //! Values are dynamic: operators look at the kinds of their operands, so a parameter may have any type. The
-//! inferred
-//! type is what the client is told, and [`BoundExpr::eval_typed`] converts the value to it.
+//! inferred type is what the client is told, and [`BoundExpr::eval_typed`] converts the value to it.
 //!
 //! What it never does: it reads no clock and no variable by itself (all through [`SessionFacts`]), runs no
-//! subquery,
-//! touches no table. It never panics on a value, and no function makes a string beyond `max_allowed_packet`.
+//! subquery, touches no table. It never panics on a value, and no function makes a string beyond
+//! `max_allowed_packet`.
 
 mod aggregate;
 mod bind;

@@ -1,8 +1,7 @@
 //! Expressions and their values: text in, text out, as a client would see it.
 //!
 //! The expected values are MySQL 8's. Most were observed on MariaDB 10.11, which shares them; where the two
-//! differ,
-//! MySQL's manual decides, and the comment of the table says so.
+//! differ, MySQL's manual decides, and the comment of the table says so.
 
 use super::*;
 use crate::parser::{ParseMode, parse_expr};

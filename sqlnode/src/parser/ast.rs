@@ -1,19 +1,15 @@
 //! The syntax tree: what a MySQL statement says, before anyone asks what it means.
 //!
-//! The tree owns everything (no arena, no borrowed text), so a prepared statement is simply kept. It is built
-//! once by
-//! the parser and read by the planner; nobody changes it in between. Names are kept as written, never folded:
-//! which
-//! names ignore case is the catalogue's business. Literals are kept as MySQL distinguishes them (integer,
-//! decimal,
-//! float, string with introducer, hex, bit), because their type decides the type of the expression.
+//! The tree owns everything (no arena, no borrowed text), so a prepared statement is simply kept. It is
+//! built once by the parser and read by the planner; nobody changes it in between. Names are kept as
+//! written, never folded: which names ignore case is the catalogue's business. Literals are kept as MySQL
+//! distinguishes them (integer, decimal, float, string with introducer, hex, bit), because their type
+//! decides the type of the expression.
 //!
 //! Facts the parser guarantees: the height of every tree (expression, set operation, join) is at most
-//! [`MAX_HEIGHT`](super::MAX_HEIGHT), so recursive walks and recursive drops are safe; chains of AND and OR,
-//! however
-//! long, are flat vectors; every vector that the grammar calls non-empty is non-empty; parameters are
-//! numbered from
-//! 0 in text order.
+//! [`MAX_HEIGHT`](super::MAX_HEIGHT), so recursive walks and recursive drops are safe; chains of AND and
+//! OR, however long, are flat vectors; every vector that the grammar calls non-empty is non-empty;
+//! parameters are numbered from 0 in text order.
 //!
 //! It never resolves a name, checks a type, or knows which statements the executor supports.
 
@@ -212,8 +208,8 @@ pub enum Stmt {
     Revoke(Box<Grant>),
 
     /// A statement that MySQL knows and this grammar only recognises by its first words (`CREATE TRIGGER`,
-    /// `LOAD DATA`,
-    /// `CALL`, `CHANGE REPLICATION SOURCE`...). The executor refuses it by name, which beats a syntax error.
+    /// `LOAD DATA`, `CALL`, `CHANGE REPLICATION SOURCE`...). The executor refuses it by name, which beats a
+    /// syntax error.
     Unsupported {
         /// The words that name it, in capitals: `CREATE TRIGGER`.
         what: Box<str>,

@@ -1,8 +1,7 @@
 //! The parser's cursor: the current token and the few moves that every rule is made of.
 //!
-//! Rules look at `tok`, take it with `bump`, and report what does not fit with `fail`, which always means the
-//! current
-//! token. Height is counted here, see [`Parser::nest`].
+//! Rules look at `tok`, take it with `bump`, and report what does not fit with `fail`, which always means
+//! the current token. Height is counted here, see [`Parser::nest`].
 
 use super::MAX_HEIGHT;
 use super::ast::{ColName, Name, TableName};
@@ -75,8 +74,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Notes that the tree being built just got a node on top of what it was (`a + b` on top of `a`). Loops
-    /// that build
-    /// leftwards do not recurse, so `deeper` does not see them; this does.
+    /// that build leftwards do not recurse, so `deeper` does not see them; this does.
     pub(super) fn grow(&mut self, height: &mut u32) -> R<()> {
         *height = (*height).max(self.height) + 1;
         if *height > MAX_HEIGHT {

@@ -1,17 +1,13 @@
 //! Expressions: a Pratt parser with MySQL's levels of precedence.
 //!
-//! Every operator has a level; `expr_at(min)` parses operators of level `min` and tighter. MySQL's grammar is
-//! not a
-//! pure precedence grammar: a comparison or predicate cannot be the operand of a tighter operator, NOT cannot
-//! follow
-//! one, and IN, LIKE, BETWEEN do not chain. A ceiling that falls as the loop goes (`max`) expresses all of
-//! that: once
-//! `a IN (1)` is built, only looser operators may continue it.
+//! Every operator has a level; `expr_at(min)` parses operators of level `min` and tighter. MySQL's grammar
+//! is not a pure precedence grammar: a comparison or predicate cannot be the operand of a tighter operator,
+//! NOT cannot follow one, and IN, LIKE, BETWEEN do not chain. A ceiling that falls as the loop goes (`max`)
+//! expresses all of that: once `a IN (1)` is built, only looser operators may continue it.
 //!
 //! Height: each call adds one level to the tree below it, each turn of the loop one on top of the left
-//! operand; both
-//! are bounded, see `cursor`. AND and OR collect their operands in one vector and so add one level however
-//! long.
+//! operand; both are bounded, see `cursor`. AND and OR collect their operands in one vector and so add one
+//! level however long.
 
 use super::ast::{BinOp, CastType, Expr, IsTest, Lit, Query, QueryBody, SysVar, TimeUnit, UnOp, VarScope};
 use super::cursor::{Parser, R, lossy};
@@ -478,8 +474,7 @@ impl Parser<'_> {
     }
 
     /// `INTERVAL expr unit` or `INTERVAL(a, b, ..)`. Only what follows the parentheses tells them apart, so
-    /// an amount
-    /// in parentheses is parsed once and then continued, never parsed twice.
+    /// an amount in parentheses is parsed once and then continued, never parsed twice.
     fn interval(&mut self) -> R<Interval> {
         self.expect(Kw::INTERVAL)?;
         if self.at_t(T::LParen) {

@@ -1,9 +1,8 @@
 //! Operands that begin with a word: columns, functions, and the many functions with a grammar of their own.
 //!
-//! A word is a function's name when `(` follows. Reserved words reach this file too: some are functions (IF,
-//! LEFT,
-//! REPLACE), some constants (NULL, TRUE), some begin a construct (CASE, EXISTS); the rest cannot begin an
-//! operand.
+//! A word is a function's name when `(` follows. Reserved words reach this file too: some are functions
+//! (IF, LEFT, REPLACE), some constants (NULL, TRUE), some begin a construct (CASE, EXISTS); the rest cannot
+//! begin an operand.
 
 use super::ast::{Agg, AggFunc, Call, ColName, Expr, Lit, Name, OrderBy, TimeUnit, TrimSide, Window};
 use super::cursor::{Parser, R, lossy};

@@ -1,14 +1,12 @@
 //! Keywords: the words that the grammar knows, and which of them may not be a name.
 //!
-//! A *reserved* word (SELECT, RANK, GROUPS) is a name only inside quotes or after a dot. The other words here
-//! (COUNT,
-//! STATUS, DATE) mean something in one place of the grammar and are ordinary names everywhere else. The set
-//! of
-//! reserved words is that of MySQL 8.0. Non-reserved words are listed only if some rule asks for them.
+//! A *reserved* word (SELECT, RANK, GROUPS) is a name only inside quotes or after a dot. The other words
+//! here (COUNT, STATUS, DATE) mean something in one place of the grammar and are ordinary names everywhere
+//! else. The set of reserved words is that of MySQL 8.0. Non-reserved words are listed only if some rule
+//! asks for them.
 //!
 //! Lookup: a table built at compile time, probed with a hash of the word's length and five of its letters;
-//! one compare
-//! confirms. A word that is not a keyword usually costs one empty probe.
+//! one compare confirms. A word that is not a keyword usually costs one empty probe.
 
 macro_rules! keywords {
     (reserved { $($r:ident)* } words { $($w:ident)* }) => {

@@ -1,14 +1,12 @@
 //! The lexer: bytes to tokens, one at a time, on demand.
 //!
 //! It is a small `Copy` value, so the parser looks ahead by copying it and goes back by putting the copy
-//! back. Tokens
-//! are spans; text is decoded only when the parser wants it ([`unescape`], [`Lexer::text`]).
+//! back. Tokens are spans; text is decoded only when the parser wants it ([`unescape`], [`Lexer::text`]).
 //!
 //! What is unusual in MySQL's lexical rules, and handled here: a name may begin with a digit; after a dot
-//! every word
-//! is a name; `--` is a comment only before a blank; `/*! .. */` and `/*!80000 .. */` are code; `"` quotes a
-//! string,
-//! or a name under ANSI_QUOTES; `x'..'`, `b'..'`, `n'..'` are literals when the quote follows at once.
+//! every word is a name; `--` is a comment only before a blank; `/*! .. */` and `/*!80000 .. */` are code;
+//! `"` quotes a string, or a name under ANSI_QUOTES; `x'..'`, `b'..'`, `n'..'` are literals when the quote
+//! follows at once.
 //!
 //! It never fails: what cannot be a token is [`T::Bad`], and the parser turns that into a syntax error at its
 //! place.
@@ -407,8 +405,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Just after `@` or `@@`: takes the name of a variable. Names of user variables hold dots and `$` as
-    /// well, and
-    /// may be quoted in any of the three ways; `@` alone names the empty variable.
+    /// well, and may be quoted in any of the three ways; `@` alone names the empty variable.
     pub(super) fn variable(&mut self) -> Token {
         let start = self.pos as u32;
         let t = match self.at(0) {

@@ -1,12 +1,9 @@
 //! What NDB hides in comments: `COMMENT 'NDB_TABLE=READ_BACKUP=1,PARTITION_BALANCE=FOR_RA_BY_NODE'` on a
-//! table,
-//! `COMMENT 'NDB_COLUMN=MAX_BLOB_PART_SIZE'` on a column.
+//! table, `COMMENT 'NDB_COLUMN=MAX_BLOB_PART_SIZE'` on a column.
 //!
 //! The marker may stand anywhere in the comment; the options follow it up to the next blank, separated by
-//! commas. A
-//! flag without a value means 1. An option that is not known, or has a bad value, is an error with its text:
-//! the
-//! caller decides whether that is a warning or refuses the statement.
+//! commas. A flag without a value means 1. An option that is not known, or has a bad value, is an error
+//! with its text: the caller decides whether that is a warning or refuses the statement.
 
 /// Options of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

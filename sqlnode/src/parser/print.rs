@@ -1,12 +1,10 @@
 //! The printer: a syntax tree back to text.
 //!
-//! It writes one canonical form: keywords in capitals, names quoted only where they must be, parentheses only
-//! where
-//! precedence needs them. Parsing the text again gives the same tree, except for string literals that are not
-//! UTF-8,
-//! which are written in hex with an introducer. It serves expressions kept in a catalogue, EXPLAIN, logs and
-//! tests;
-//! the *name* of an unaliased column is not printed from the tree, it is the text as the user wrote it.
+//! It writes one canonical form: keywords in capitals, names quoted only where they must be, parentheses
+//! only where precedence needs them. Parsing the text again gives the same tree, except for string literals
+//! that are not UTF-8, which are written in hex with an introducer. It serves expressions kept in a
+//! catalogue, EXPLAIN, logs and tests; the *name* of an unaliased column is not printed from the tree, it
+//! is the text as the user wrote it.
 
 mod admin;
 mod ddl;

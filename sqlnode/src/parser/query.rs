@@ -1,10 +1,8 @@
 //! Queries: SELECT, set operations, VALUES, TABLE, and what stands in FROM.
 //!
 //! A query is read as body then tail: ORDER BY, LIMIT, locking and INTO belong to the whole, so a SELECT
-//! inside a UNION
-//! has them only in parentheses. INTERSECT binds tighter than UNION and EXCEPT. Joins are read leftwards; a
-//! join that
-//! needs an ON takes further joins into its right side until it finds one.
+//! inside a UNION has them only in parentheses. INTERSECT binds tighter than UNION and EXCEPT. Joins are
+//! read leftwards; a join that needs an ON takes further joins into its right side until it finds one.
 
 use super::ast::{
     Cte, Expr, IndexHint, IndexHintKind, IndexHintScope, Into, Join, JoinKind, JoinOn, Limit, Lit, LockWait,

@@ -79,8 +79,7 @@ impl Parser<'_> {
     }
 
     /// `WITH MAX_..`, `PASSWORD EXPIRE ..`, `ACCOUNT LOCK`, `COMMENT '..'`, `ATTRIBUTE '..'` and the like:
-    /// the words
-    /// up to the next option.
+    /// the words up to the next option.
     fn user_option(&mut self) -> R<Box<str>> {
         let start = self.tok.start;
         self.word_or_value()?;

@@ -1,13 +1,11 @@
 //! Planner: from a parsed query and the meaning of its tables to something the executor can run.
 //!
 //! Role: put the tables of FROM side by side in one row, bind every expression to it, take aggregates out,
-//! decide what
-//! each column of the result is called and what it holds. The plan is plain data and knows nothing of
-//! transactions.
+//! decide what each column of the result is called and what it holds. The plan is plain data and knows
+//! nothing of transactions.
 //!
-//! What is not supported yet is refused by name (1235) instead of being answered wrongly. It reads no row and
-//! never
-//! waits.
+//! What is not supported yet is refused by name (1235) instead of being answered wrongly. It reads no row
+//! and never waits.
 
 mod bind;
 

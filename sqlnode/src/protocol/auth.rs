@@ -2,12 +2,9 @@
 //! `caching_sha2_password`.
 //!
 //! The server never stores a password. Native stores SHA1(SHA1(password)), which is all that method needs.
-//! For sha2
-//! a salted, iterated hash is stored, and SHA256(SHA256(password)) is kept in memory once a client has proved
-//! the
-//! password in clear text over TLS; until then the fast answer cannot be judged and the client is asked for
-//! the full
-//! exchange. Comparisons take the same time wherever they differ.
+//! For sha2 a salted, iterated hash is stored, and SHA256(SHA256(password)) is kept in memory once a client
+//! has proved the password in clear text over TLS; until then the fast answer cannot be judged and the
+//! client is asked for the full exchange. Comparisons take the same time wherever they differ.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};

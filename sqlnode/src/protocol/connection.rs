@@ -1,13 +1,10 @@
 //! Connection: one client from its greeting to its goodbye.
 //!
 //! States: *greeting* (the scramble is out), *TLS* (optional, the client asked), *login* (see
-//! [`super::login`]),
-//! *commands* (see [`super::dispatch`]), *over*. Every state before commands shares one deadline, so a client
-//! that
-//! says nothing costs a task for ten seconds and no more. An error that leaves the two sides in step is
-//! answered and
-//! the connection goes on; one that does not is answered, the rest is drained for a moment so that the answer
-//! arrives, and the connection ends.
+//! [`super::login`]), *commands* (see [`super::dispatch`]), *over*. Every state before commands shares one
+//! deadline, so a client that says nothing costs a task for ten seconds and no more. An error that leaves
+//! the two sides in step is answered and the connection goes on; one that does not is answered, the rest is
+//! drained for a moment so that the answer arrives, and the connection ends.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,13 +1,10 @@
 //! Command loop: reads a command, has the session do it, answers.
 //!
 //! While a statement runs, two more things are awaited: somebody's KILL, and the client closing its
-//! connection. Either
-//! drops the statement's future where it stands and lets the session undo it, so a client that dies holds no
-//! locks.
-//! A panic inside a statement, which would be our bug, is caught here, logged, and answered as an internal
-//! error: one
-//! client's statement must not take the others' connection. Every answer leaves in one write unless it is
-//! large.
+//! connection. Either drops the statement's future where it stands and lets the session undo it, so a
+//! client that dies holds no locks. A panic inside a statement, which would be our bug, is caught here,
+//! logged, and answered as an internal error: one client's statement must not take the others' connection.
+//! Every answer leaves in one write unless it is large.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,8 +1,8 @@
 //! Protocol errors: what can be wrong with the bytes of a client, as values.
 //!
-//! A broken frame or a broken login ends the connection; a broken command is answered with an ERR packet and
-//! the
-//! connection lives. Which of the two applies is decided by [`ProtocolError::is_fatal`], in one place.
+//! A broken frame or a broken login ends the connection; a broken command is answered with an ERR packet
+//! and the connection lives. Which of the two applies is decided by [`ProtocolError::is_fatal`], in one
+//! place.
 
 use std::fmt;
 

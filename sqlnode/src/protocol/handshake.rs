@@ -1,12 +1,10 @@
 //! Handshake: the packets of a login, in both directions.
 //!
-//! The server greets with [`Greeting`] (handshake v10: version, connection id, a random scramble, what it can
-//! do).
-//! The client may answer with a short packet that asks for TLS and then repeats itself inside TLS; the real
-//! answer
-//! is [`HandshakeResponse`]. COM_CHANGE_USER carries the same facts in another order
-//! ([`HandshakeResponse::parse_change_user`]).
-//! This file only turns bytes into values and back; who may come in is decided in [`super::login`].
+//! The server greets with [`Greeting`] (handshake v10: version, connection id, a random scramble, what it
+//! can do). The client may answer with a short packet that asks for TLS and then repeats itself inside TLS;
+//! the real answer is [`HandshakeResponse`]. COM_CHANGE_USER carries the same facts in another order
+//! ([`HandshakeResponse::parse_change_user`]). This file only turns bytes into values and back; who may
+//! come in is decided in [`super::login`].
 
 use super::constants::Capabilities;
 use super::error::ProtocolError;

@@ -1,17 +1,13 @@
 //! Login: the conversation that decides whether a client may come in, without any I/O.
 //!
 //! States: *first answer* (the client's response to the greeting), *switched* (it was asked to use its
-//! account's
-//! method with a new scramble), *full* (sha2 over TLS: the password itself is due). Each packet of the client
-//! moves
-//! the state once and yields a [`LoginStep`]; a login takes at most three packets, so it cannot go on for
-//! ever.
+//! account's method with a new scramble), *full* (sha2 over TLS: the password itself is due). Each packet
+//! of the client moves the state once and yields a [`LoginStep`]; a login takes at most three packets, so
+//! it cannot go on for ever.
 //!
-//! Unknown users walk the same path as known ones with a password nobody has, so that names cannot be probed.
-//! A
-//! client whose plugin is not its account's (some client libraries answer with a stand-in name when several
-//! threads
-//! load the plugin at once) is asked to switch instead of being refused.
+//! Unknown users walk the same path as known ones with a password nobody has, so that names cannot be
+//! probed. A client whose plugin is not its account's (some client libraries answer with a stand-in name
+//! when several threads load the plugin at once) is asked to switch instead of being refused.
 
 use super::auth::{Account, Accounts, AuthPlugin, StoredPassword, check_native_answer};
 use super::handshake::{HandshakeResponse, SCRAMBLE_LENGTH, encode_auth_switch};

@@ -1,14 +1,11 @@
 //! MySQL's client/server protocol, server side: everything between a client's socket and the SQL session.
 //!
 //! Role: greet, log in, read commands, hand them to a [`Session`], send its results. The lower half is
-//! sans-IO and
-//! tested without sockets: [`packet`] (frames), [`handshake`] and [`login`] (who comes in), [`auth`]
-//! (passwords),
-//! [`command`] and [`params`] (what a client asks), [`response`] and [`rows`] (what it gets). The upper half
-//! is a
-//! thin tokio driver: [`server`] accepts, `connection` logs in, `dispatch` serves commands, [`writer`]
-//! streams
-//! results with back-pressure, [`processes`] lists and ends connections.
+//! sans-IO and tested without sockets: [`packet`] (frames), [`handshake`] and [`login`] (who comes in),
+//! [`auth`] (passwords), [`command`] and [`params`] (what a client asks), [`response`] and [`rows`] (what
+//! it gets). The upper half is a thin tokio driver: [`server`] accepts, `connection` logs in, `dispatch`
+//! serves commands, [`writer`] streams results with back-pressure, [`processes`] lists and ends
+//! connections.
 //!
 //! A connection's states: greeting -> (TLS) -> login -> commands -> over. The client moves it forward by its
 //! packets; KILL, shutdown, timeouts and errors of framing move it to over.

@@ -1,17 +1,14 @@
 //! Packets: cutting the byte stream into numbered frames and joining frames into packets, both ways.
 //!
 //! A frame is three bytes of length, one byte of sequence number and the payload. A packet of 16 MiB - 1
-//! bytes or
-//! more is spread over several frames; a frame shorter than that ends it. Sequence numbers start at zero with
-//! every
-//! command and are counted through by both sides.
+//! bytes or more is spread over several frames; a frame shorter than that ends it. Sequence numbers start
+//! at zero with every command and are counted through by both sides.
 //!
 //! [`PacketDecoder`] is fed whatever bytes arrived. States: *header* (collecting four bytes), *body* (copying
-//! the
-//! payload), and within both *skipping* once the packet has outgrown its limit: the bytes are counted off and
-//! thrown
-//! away, so that an oversized statement costs no memory and the connection can go on after the error.
-//! [`PacketEncoder`] gathers the packets of one response in one buffer so that they leave in one write.
+//! the payload), and within both *skipping* once the packet has outgrown its limit: the bytes are counted
+//! off and thrown away, so that an oversized statement costs no memory and the connection can go on after
+//! the error. [`PacketEncoder`] gathers the packets of one response in one buffer so that they leave in one
+//! write.
 
 use super::error::ProtocolError;
 
@@ -83,8 +80,7 @@ impl PacketDecoder {
     }
 
     /// Says which sequence number the next frame must carry: zero for a new command, or one more than the
-    /// last
-    /// frame this side sent.
+    /// last frame this side sent.
     pub fn expect_sequence(&mut self, sequence: u8) {
         self.next_sequence = sequence;
     }
@@ -95,8 +91,7 @@ impl PacketDecoder {
     }
 
     /// How many bytes complete the header or body being collected. Reading exactly so many never reads past
-    /// the
-    /// packet, which matters before TLS starts.
+    /// the packet, which matters before TLS starts.
     pub fn missing(&self) -> usize {
         if self.header_got < HEADER { HEADER - self.header_got } else { self.body_left }
     }

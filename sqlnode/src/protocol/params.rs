@@ -1,10 +1,9 @@
 //! Parameters: the values a client sends with COM_STMT_EXECUTE.
 //!
 //! The packet holds a bitmap of NULLs, a flag that says whether types follow, the types, and the values one
-//! after
-//! the other. Types are remembered from one execution to the next. A parameter sent ahead as long data has no
-//! value
-//! here. Everything is checked: a packet that does not fit its statement is an error of that statement.
+//! after the other. Types are remembered from one execution to the next. A parameter sent ahead as long
+//! data has no value here. Everything is checked: a packet that does not fit its statement is an error of
+//! that statement.
 
 use super::constants::ColumnType;
 use super::error::ProtocolError;

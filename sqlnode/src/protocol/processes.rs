@@ -1,11 +1,9 @@
 //! Process list: which connections exist, what they do, and the way to end one.
 //!
-//! Every connection has an entry from accept to close. The entry's owner writes what it is doing; others read
-//! it for
-//! SHOW PROCESSLIST and may ask the owner to stop its statement or itself. The request is a flag and a
-//! wake-up: the
-//! owner notices it at its next await, so nothing is torn down from outside. The number of entries is the
-//! connection limit.
+//! Every connection has an entry from accept to close. The entry's owner writes what it is doing; others
+//! read it for SHOW PROCESSLIST and may ask the owner to stop its statement or itself. The request is a
+//! flag and a wake-up: the owner notices it at its next await, so nothing is torn down from outside. The
+//! number of entries is the connection limit.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};

@@ -1,8 +1,7 @@
 //! Answers: OK, ERR and EOF packets and the description of a result's columns, as bytes.
 //!
 //! The functions append one packet's payload to a buffer; framing is [`super::packet`]'s business. Which of
-//! OK and
-//! EOF ends a result depends on what the client can do and is decided in [`super::writer`].
+//! OK and EOF ends a result depends on what the client can do and is decided in [`super::writer`].
 
 use std::borrow::Cow;
 

@@ -1,10 +1,8 @@
 //! Rows: the values of one result row, as text or in the binary form of their column's type.
 //!
 //! The text form writes what MySQL prints. The binary form is fixed by the column definition that went out
-//! before,
-//! so a value of another kind is converted to the column's type here, and text goes wherever the type says
-//! string.
-//! Strings leave in UTF-8: text stored in another character set is converted.
+//! before, so a value of another kind is converted to the column's type here, and text goes wherever the
+//! type says string. Strings leave in UTF-8: text stored in another character set is converted.
 
 use std::io::Write;
 

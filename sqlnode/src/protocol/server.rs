@@ -1,10 +1,9 @@
 //! Server: listens on the MySQL port and runs one task for each client.
 //!
-//! Role: accept, admit or refuse by the connection limit, and hand over to [`super::connection`]. Failing to
-//! accept
-//! (no file descriptors left) is logged and tried again; it never ends the server. On shutdown the listener
-//! closes
-//! first and every connection is asked to end; whoever does not within the grace period is dropped.
+//! Role: accept, admit or refuse by the connection limit, and hand over to [`super::connection`]. Failing
+//! to accept (no file descriptors left) is logged and tried again; it never ends the server. On shutdown
+//! the listener closes first and every connection is asked to end; whoever does not within the grace period
+//! is dropped.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

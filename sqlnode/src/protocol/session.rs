@@ -2,11 +2,9 @@
 //!
 //! The protocol side owns bytes, packets, login and prepared-statement bookkeeping; the SQL side implements
 //! [`Session`] and writes its results through a [`ResultWriter`]. One session belongs to one connection and
-//! is used
-//! by one task at a time. Statements are futures: when the client goes away or is killed, the future is
-//! dropped in
-//! the middle and [`Session::interrupted`] is called, so sessions must keep their state usable at every
-//! await.
+//! is used by one task at a time. Statements are futures: when the client goes away or is killed, the
+//! future is dropped in the middle and [`Session::interrupted`] is called, so sessions must keep their
+//! state usable at every await.
 
 use std::future::Future;
 use std::sync::Arc;

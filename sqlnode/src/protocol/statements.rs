@@ -1,11 +1,9 @@
 //! Prepared statements of one connection: their ids, parameter types and long data.
 //!
 //! The client refers to statements by number and sends parameter types only when they change, so both are
-//! kept here.
-//! Three limits hold: statements per session, statements of the whole server ([`StatementQuota`]), and the
-//! bytes of
-//! long data a session may have waiting. SEND_LONG_DATA has no answer, so its errors wait for the next
-//! EXECUTE.
+//! kept here. Three limits hold: statements per session, statements of the whole server
+//! ([`StatementQuota`]), and the bytes of long data a session may have waiting. SEND_LONG_DATA has no
+//! answer, so its errors wait for the next EXECUTE.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! Streams: the two halves of a client's connection, plain or TLS, with timeouts on every wait.
 //!
 //! [`Input`] reads big pieces and hands out packets; [`Output`] gathers packets and writes them at once. They
-//! are
-//! separate values so that a connection can notice that its client went away while a statement is running.
-//! Before
-//! login [`Input`] reads not one byte more than the packet it is waiting for: what follows may already be
-//! TLS.
+//! are separate values so that a connection can notice that its client went away while a statement is
+//! running. Before login [`Input`] reads not one byte more than the packet it is waiting for: what follows
+//! may already be TLS.
 
 use std::io;
 use std::time::Duration;
@@ -70,8 +68,7 @@ impl Input {
     }
 
     /// Reads one packet. The first byte may take `first`, every later wait `later`. With `exact`, nothing
-    /// after the
-    /// packet is read.
+    /// after the packet is read.
     pub(super) async fn packet(
         &mut self,
         first: Duration,
@@ -112,8 +109,8 @@ impl Input {
     }
 
     /// Waits until the client closes its side, keeping what it sends meanwhile. A client that has sent a
-    /// whole
-    /// buffer ahead is taken to be alive and is not watched any further. Dropping the future loses nothing.
+    /// whole buffer ahead is taken to be alive and is not watched any further. Dropping the future loses
+    /// nothing.
     pub(super) async fn closed(&mut self) {
         loop {
             if self.start == self.end {
@@ -163,9 +160,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Writes everything that waits. An error means the client is gone or does not read. Dropping the future
-    /// in the
-    /// middle is safe: what has been written is not written again.
+    /// Writes everything that waits. An error means the client is gone or does not read. Dropping the
+    /// future in the middle is safe: what has been written is not written again.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         let Self { stream, encoder, written, write_timeout } = self;
         if encoder.is_empty() {

@@ -1,12 +1,9 @@
 //! TLS set-up: the certificate of the MySQL port, made by itself when nobody provides one.
 //!
 //! Clients of today try TLS first, so it is on out of the box: `server-cert.pem` and `server-key.pem`
-//! (MySQL's own
-//! file names) are read from the data directory, or a self-signed pair is made there on the first start and
-//! kept, so
-//! that clients which pin it see the same one after a restart. Without a directory the pair lives in memory
-//! only.
-//! The whole chain found in the certificate file is sent.
+//! (MySQL's own file names) are read from the data directory, or a self-signed pair is made there on the
+//! first start and kept, so that clients which pin it see the same one after a restart. Without a directory
+//! the pair lives in memory only. The whole chain found in the certificate file is sent.
 
 use std::fs;
 use std::io::Write;

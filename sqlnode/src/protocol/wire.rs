@@ -1,9 +1,9 @@
 //! Wire primitives: how MySQL's protocol spells integers and strings in bytes.
 //!
 //! [`Reader`] walks over one packet a client sent. Every step is checked and answers a typed error, so a
-//! packet
-//! that ends too early is a value and not a crash. The `put_*` functions append the same shapes to a buffer.
-//! Nothing here knows what a packet means, and nothing here allocates from a length a client merely claimed.
+//! packet that ends too early is a value and not a crash. The `put_*` functions append the same shapes to a
+//! buffer. Nothing here knows what a packet means, and nothing here allocates from a length a client merely
+//! claimed.
 
 use super::error::ProtocolError;
 

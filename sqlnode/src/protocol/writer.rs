@@ -1,13 +1,12 @@
 //! Result writer: what a session uses to send its results, row by row.
 //!
-//! A command's answer is one or more results. Each is either an OK or: columns, rows, end. The writer frames
-//! them,
-//! chooses between OK and EOF by what the client can do, and hands bytes to the network whenever enough have
-//! gathered, waiting while the client is slow: a result of any size passes through a fixed amount of memory.
+//! A command's answer is one or more results. Each is either an OK or: columns, rows, end. The writer
+//! frames them, chooses between OK and EOF by what the client can do, and hands bytes to the network
+//! whenever enough have gathered, waiting while the client is slow: a result of any size passes through a
+//! fixed amount of memory.
 //!
-//! States: *ready* (nothing of the current result written), *rows* (columns are out), and back to ready when
-//! the
-//! result ends. An error may come in both; the driver then sends ERR, which ends the whole answer.
+//! States: *ready* (nothing of the current result written), *rows* (columns are out), and back to ready
+//! when the result ends. An error may come in both; the driver then sends ERR, which ends the whole answer.
 
 use super::constants::{Capabilities, StatusFlags};
 use super::response::{ColumnDefinition, OkPacket, encode_eof, encode_ok};
@@ -96,8 +95,7 @@ impl<'a> ResultWriter<'a> {
     }
 
     /// Adds a row to what waits. There must be one value for each column. Call [`Self::relieve`] now and
-    /// then, or
-    /// use [`Self::row`], which does.
+    /// then, or use [`Self::row`], which does.
     pub fn push_row(&mut self, values: &[Value]) -> Result<(), MySqlError> {
         let Some(columns) = self.columns.as_ref().filter(|columns| columns.len() == values.len()) else {
             return Err(MySqlError::internal("a row does not fit its result's columns"));

@@ -1,18 +1,14 @@
 //! Session: one client's state, and the dispatch of its statements.
 //!
 //! Role: transactions (autocommit, BEGIN, savepoints), the current database, variables, warnings, prepared
-//! statements.
-//! [`dml`] plans and runs changes and queries, [`ddl`] changes schemas, [`show`] answers SHOW and
-//! information_schema,
-//! [`vars`] and [`facts`] hold variables, [`sequences`] counts, [`node`] is what all sessions share.
+//! statements. [`dml`] plans and runs changes and queries, [`ddl`] changes schemas, [`show`] answers SHOW
+//! and information_schema, [`vars`] and [`facts`] hold variables, [`sequences`] counts, [`node`] is what
+//! all sessions share.
 //!
-//! A statement that touches tables takes the open transaction out of the session (or begins one of its own),
-//! runs, and
-//! puts it back. When it fails, only the statement is undone if the transaction lives on; an error that ended
-//! the
-//! transaction in the cluster ends it here too. A statement that is cut off in the middle drops the
-//! transaction, which
-//! rolls it back.
+//! A statement that touches tables takes the open transaction out of the session (or begins one of its
+//! own), runs, and puts it back. When it fails, only the statement is undone if the transaction lives on;
+//! an error that ended the transaction in the cluster ends it here too. A statement that is cut off in the
+//! middle drops the transaction, which rolls it back.
 
 pub mod ddl;
 mod dml;

@@ -1,10 +1,9 @@
 //! The SQL node: what all sessions share, and the daemon's entry.
 //!
 //! It joins the cluster in the background and keeps trying: clients can log in at once, and statements that
-//! need the
-//! cluster answer error 157 until it is there. Once joined, `ndbapi` reconnects by itself. Meanings of tables
-//! are
-//! cached by table id and version, so a table that another node has changed is read anew.
+//! need the cluster answer error 157 until it is there. Once joined, `ndbapi` reconnects by itself.
+//! Meanings of tables are cached by table id and version, so a table that another node has changed is read
+//! anew.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

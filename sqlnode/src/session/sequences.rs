@@ -1,11 +1,9 @@
 //! Sequences: AUTO_INCREMENT values and hidden keys, handed out in ranges.
 //!
-//! The next free value of each table is a row of a table in the `mysql` database. A SQL node takes a range at
-//! a time
-//! under that row's lock and hands values out of it without asking anyone, so inserts of several nodes do not
-//! meet.
-//! A value a client gives itself moves the row forward when it lies beyond the range, so it is never
-//! generated later.
+//! The next free value of each table is a row of a table in the `mysql` database. A SQL node takes a range
+//! at a time under that row's lock and hands values out of it without asking anyone, so inserts of several
+//! nodes do not meet. A value a client gives itself moves the row forward when it lies beyond the range, so
+//! it is never generated later.
 
 use std::collections::HashMap;
 

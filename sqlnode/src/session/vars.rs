@@ -1,10 +1,8 @@
 //! System variables: the values clients and drivers ask for and set when they connect.
 //!
 //! One table holds every variable with its value in MySQL 8.0 and who may change it. Those that mean
-//! something here
-//! (autocommit, sql_mode, time_zone, character sets) are kept in [`Facts`]; the others are remembered for the
-//! session
-//! and read back, which is what connectors rely on.
+//! something here (autocommit, sql_mode, time_zone, character sets) are kept in [`Facts`]; the others are
+//! remembered for the session and read back, which is what connectors rely on.
 
 use super::facts::Facts;
 use crate::expr::SessionFacts;

@@ -5,8 +5,7 @@
 //! reported as `clean: false` and the caller decides whether that is a warning, an error or nothing.
 //!
 //! Doubles print with the fewest digits that read back to the same number, FLOATs with six digits; both
-//! switch
-//! to the form with an exponent for 1e15 and above and below 1e-15.
+//! switch to the form with an exponent for 1e15 and above and below 1e-15.
 
 use super::Decimal;
 

@@ -7,7 +7,8 @@ use tests::{shared, shared_connect_string};
 
 const ROWS: i32 = 200;
 
-/// All rows of `t (id INT, v INT, name VARCHAR)` by single committed reads, as seen by a client next to `node`.
+/// All rows of `t (id INT, v INT, name VARCHAR)` by single committed reads, as seen by a client next to
+/// `node`.
 async fn read_beside(node: u8) -> BTreeMap<i32, (i32, String)> {
     let options = ConnectOptions::new(shared_connect_string()).neighbour(NodeId(node));
     let cluster = ClusterConnection::connect_with(options).await.unwrap();

@@ -61,8 +61,7 @@ fn every_type_comes_back_as_it_went_in() {
             _ => (*text).to_owned(),
         };
         // Several reads, so that both replicas get to answer; as an expression, so that the key lookup and
-        // the
-        // scan are both taken.
+        // the scan are both taken.
         for _ in 0..4 {
             let by_key = sql.rows(&format!("SELECT v FROM {table} WHERE id = 1"));
             assert_eq!(by_key, [[expected.clone()]], "{sql_type} {literal}");

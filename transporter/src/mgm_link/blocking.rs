@@ -2,8 +2,8 @@
 //! queues.
 //!
 //! Data nodes use [`BlockingNodeLink`]: their workers are plain threads that must never find themselves
-//! inside a
-//! runtime. Nothing here spins; the thread sleeps in the kernel until a datagram or a request comes.
+//! inside a runtime. Nothing here spins; the thread sleeps in the kernel until a datagram or a request
+//! comes.
 
 use super::client::{MgmClient, MgmError};
 use super::node::{NodeLink, NodeLinkHandle, NodeOptions, PendingOrder};

@@ -1,8 +1,8 @@
 //! One established management link, and the listener that accepts them.
 //!
-//! A message is its length (4 bytes, little-endian) and its bytes, alone on its side of a stream. Everything
-//! a peer
-//! sends is read here, with a limit of length and time, and decoded before anybody else sees it.
+//! A message is its length (4 bytes, little-endian) and its bytes, alone on its side of a stream.
+//! Everything a peer sends is read here, with a limit of length and time, and decoded before anybody else
+//! sees it.
 
 use super::client::MgmError;
 use super::{CONNECT_TIMEOUT, LINKS_MAX, MESSAGE_TIMEOUT, quic};
@@ -39,9 +39,8 @@ impl MgmListener {
         self.endpoint.local_addr()
     }
 
-    /// The next peer that wants a link; `None` when the listener is closed. Beyond the limit of links a peer
-    /// is
-    /// refused here and never seen.
+    /// The next peer that wants a link; `None` when the listener is closed. Beyond the limit of links a
+    /// peer is refused here and never seen.
     pub async fn accept(&self) -> Option<MgmIncoming> {
         loop {
             let incoming = self.endpoint.accept().await?;

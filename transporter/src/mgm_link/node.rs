@@ -5,13 +5,10 @@
 //! * **joining**: a server is connected, `AllocNodeId` is asked. A refusal ends it; joining is the caller's
 //!   decision.
 //! * **joined**: the id is ours while the link lives. Reports (the newest only) and log lines (a bounded
-//!   queue, the
-//!   newest dropped when it is full) go out as they come, orders of the server come in.
+//!   queue, the newest dropped when it is full) go out as they come, orders of the server come in.
 //! * **lost**: the link is gone, the node lives on. Servers are tried again and again, soon and then every
-//!   half
-//!   second; the id is asked for as "mine already". A refusal is logged and tried again: the node decides
-//!   about its
-//!   life by its peers' heartbeats, never by the management server.
+//!   half second; the id is asked for as "mine already". A refusal is logged and tried again: the node
+//!   decides about its life by its peers' heartbeats, never by the management server.
 //!
 //! Leaving closes the link, which frees the id at once.
 

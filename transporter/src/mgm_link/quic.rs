@@ -83,10 +83,8 @@ fn transport() -> Arc<TransportConfig> {
 }
 
 /// A restarted server must be able to tell the peers of its predecessor that their links are gone, at once
-/// and not
-/// after their idle timeout. For that its reset tokens must be those of the predecessor, so their key is
-/// fixed, and
-/// connection ids must be acceptable to the successor, so they are plain random ones.
+/// and not after their idle timeout. For that its reset tokens must be those of the predecessor, so their
+/// key is fixed, and connection ids must be acceptable to the successor, so they are plain random ones.
 fn endpoint_config() -> EndpointConfig {
     let mut config = EndpointConfig::new(Arc::new(ResetKey));
     config.cid_generator(|| Box::new(RandomCids(RandomState::new(), 0)));
@@ -94,8 +92,7 @@ fn endpoint_config() -> EndpointConfig {
 }
 
 /// Signs connection ids for stateless resets. The key is no secret: whoever can guess a connection id of a
-/// private
-/// network can end that link, and the peers simply come back.
+/// private network can end that link, and the peers simply come back.
 struct ResetKey;
 
 impl HmacKey for ResetKey {

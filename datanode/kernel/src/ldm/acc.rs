@@ -1,39 +1,28 @@
 //! The hash index of one fragment (NDB calls it ACC): from the hash of a primary key to the row that has it.
 //!
 //! Shape. Linear hashing. A bucket is one 64-byte cache line: ten row references, ten 16-bit tags, and one
-//! word
-//! with the count and a link. Buckets fill pages of data memory, 512 to a page, and are added and removed at
-//! the
-//! end, one at a time: bucket `n` is split off from (and merged back into) bucket `n - p`, where `p` is the
-//! highest
-//! power of two in `n`. A bucket that overflows is continued in overflow buckets, taken from pages of their
-//! own.
-//! The index keeps 4 to 4.5 rows per bucket: 14.2 to 16 bytes a row, and about 3 % of the rows outside their
-//! first line.
+//! word with the count and a link. Buckets fill pages of data memory, 512 to a page, and are added and
+//! removed at the end, one at a time: bucket `n` is split off from (and merged back into) bucket `n - p`,
+//! where `p` is the highest power of two in `n`. A bucket that overflows is continued in overflow buckets,
+//! taken from pages of their own. The index keeps 4 to 4.5 rows per bucket: 14.2 to 16 bytes a row, and
+//! about 3 % of the rows outside their first line.
 //!
-//! Tags. The key itself is not stored. A tag holds the hash bits that follow those which chose the bucket, so
-//! a key
-//! compare on a wrong row is rare, and a split needs only the lowest tag bit to tell which half an entry
-//! belongs to.
-//! Each split uses up one bit; the bucket counts how many are `missing` at the top of its tags. When eight
-//! are
-//! missing the next split asks the caller for the hashes of the rows in that one bucket and the tags are full
-//! again.
+//! Tags. The key itself is not stored. A tag holds the hash bits that follow those which chose the bucket,
+//! so a key compare on a wrong row is rare, and a split needs only the lowest tag bit to tell which half an
+//! entry belongs to. Each split uses up one bit; the bucket counts how many are `missing` at the top of its
+//! tags. When eight are missing the next split asks the caller for the hashes of the rows in that one
+//! bucket and the tags are full again.
 //!
-//! Work per operation is bounded: an insert splits at most [`SPLITS_PER_INSERT`] buckets, a remove merges at
-//! most
-//! [`MERGES_PER_REMOVE`], so the index grows and shrinks without stalls. A split that finds no memory is left
-//! for later.
-//! An insert that finds no memory (no first page, or no overflow page when its bucket is full) is refused and
-//! has changed nothing.
+//! Work per operation is bounded: an insert splits at most [`SPLITS_PER_INSERT`] buckets, a remove merges
+//! at most [`MERGES_PER_REMOVE`], so the index grows and shrinks without stalls. A split that finds no
+//! memory is left for later. An insert that finds no memory (no first page, or no overflow page when its
+//! bucket is full) is refused and has changed nothing.
 //!
 //! Invariants. In a chain every bucket but the last is full. An overflow bucket in use is never empty.
-//! `missing` counts
-//! in the first bucket of a chain only. With no rows the index holds no page.
+//! `missing` counts in the first bucket of a chain only. With no rows the index holds no page.
 //!
-//! What it never does: it knows no keys and no rows (the caller passes closures), it never rehashes more than
-//! the rows of
-//! one bucket, and it does not check for duplicates: probe first.
+//! What it never does: it knows no keys and no rows (the caller passes closures), it never rehashes more
+//! than the rows of one bucket, and it does not check for duplicates: probe first.
 
 use super::page::{DataMemory, MemoryFull, PAGE_BYTES, PageKind, PageTable};
 use super::page_lists::PageLists;
@@ -302,8 +291,8 @@ struct Tail {
 }
 
 /// Spreads the bits of a hash, so that hashes which agree in some bits (all rows of a fragment may, because
-/// those
-/// bits chose the fragment) still fill all buckets. It loses nothing: different hashes stay different.
+/// those bits chose the fragment) still fill all buckets. It loses nothing: different hashes stay
+/// different.
 #[inline]
 fn mix(hash: u64) -> u64 {
     (hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_right(32)
@@ -385,8 +374,7 @@ impl HashIndex {
     }
 
     /// Adds a row. `hash_of` gives the hash of any row in the index, the new one included, as the caller
-    /// passed it.
-    /// Refused with nothing changed when there is no memory for it.
+    /// passed it. Refused with nothing changed when there is no memory for it.
     pub fn insert(
         &mut self,
         hash: u64,
@@ -447,8 +435,7 @@ impl HashIndex {
     }
 
     /// Forgets all rows and gives up to `max_pages` (at least one) pages back; true when none is left. For
-    /// dropping a
-    /// table in slices.
+    /// dropping a table in slices.
     pub fn free_some(&mut self, max_pages: usize) -> bool {
         self.buckets = 0;
         self.rows = 0;
@@ -573,8 +560,7 @@ impl HashIndex {
         *self.bucket_mut(new) = empty;
         let mut tails = [Tail { bucket: source, link: 0 }, Tail { bucket: new, link: 0 }];
         // Both first buckets together hold more than the one that was emptied, and every overflow bucket is
-        // set
-        // free before its entries are placed: there is always a spare one when a chain needs it.
+        // set free before its entries are placed: there is always a spare one when a chain needs it.
         let mut spare = 0;
         loop {
             for i in 0..taken.count() {

@@ -1,13 +1,12 @@
 //! One fragment replica in memory: its rows and the hash index over their primary keys, kept in step.
 //!
 //! A row is in the index from its (uncommitted) insert until its delete is committed or its insert aborted:
-//! whoever looks
-//! the key up in between finds the row, and with it the operations that hold or wait for it.
+//! whoever looks the key up in between finds the row, and with it the operations that hold or wait for it.
 //!
-//! Speed. `examples/ldm_bench.rs` on a quiet two-core virtual machine, ns per row, keys in random order and
-//! hashed within
-//! the figure; "batched" is groups of 16 with [`Fragment::prefetch_bucket`], `prefetch_row`, `prefetch_body`,
-//! then the read:
+//! Speed. `examples/ldm_bench.rs` on a two-core virtual machine with other builds running, best single run,
+//! ns per row, keys in random order and
+//! hashed within the figure; "batched" is groups of 16 with [`Fragment::prefetch_bucket`], `prefetch_row`,
+//! `prefetch_body`, then the read:
 //!
 //! ```text
 //!                            insert  read  batched  update  scan  delete  bytes/row
@@ -19,26 +18,20 @@
 //!                 1,000,000     355   447      133     742    21     695        155
 //! ```
 //!
-//! With other programs on the machine the large tables read up to twice that: they wait for memory, not for
-//! the processor.
-//! Where the time goes (sampled; the virtual machine shows no hardware counters): a single read of a large
-//! table
-//! is two waits in a row, bucket then row, each with a walk of the page tables. Prefetching overlaps the
-//! waits of a
-//! batch and is worth a factor of four; nothing done to the code of a single read comes near. Comparing ten
-//! tags at once in
-//! three machine words, instead of the loop the compiler half vectorised, took a read in cache from 61 to 40
-//! ns.
-//! Bounds checks did not show, so the storage stays safe code. Two megabyte pages
-//! (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`
-//! with transparent huge pages on `madvise`) take 5 to 20 % off everything on large tables, and more off a
-//! first fill, where the
-//! kernel otherwise faults in eight small pages per page of ours; the runtime decides that, not this module.
+//! Under more load the large tables read up to two and a half times that: they wait for memory, not for
+//! the processor. Where the time goes (sampled; the virtual machine shows no hardware counters): a single
+//! read of a large table is two waits in a row, bucket then row, each with a walk of the page tables.
+//! Prefetching overlaps the waits of a batch and is worth a factor of four; nothing done to the code of a
+//! single read comes near. Comparing ten tags at once in three machine words, instead of the loop the
+//! compiler half vectorised, took a read in cache from 61 to 40 ns. Bounds checks did not show, so the
+//! storage stays safe code. Two megabyte pages (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1` with transparent
+//! huge pages on `madvise`) take 5 to 20 % off everything on large tables, and more off a first fill, where
+//! the kernel otherwise faults in eight small pages per page of ours; the runtime decides that, not this
+//! module.
 //!
 //! Not done: rows never move, so a page with one row left is a whole page. Deletes scattered evenly over a
-//! table leave its
-//! fixed part allocated (its own inserts use it again); variable pages are compacted one by one, never
-//! merged.
+//! table leave its fixed part allocated (its own inserts use it again); variable pages are compacted one by
+//! one, never merged.
 
 use std::sync::Arc;
 

@@ -1,19 +1,16 @@
 //! Pages of data memory: the one budget that every row, variable part and hash bucket of a node is paid from.
 //!
-//! Role. [`DataMemory`] is the node-wide account: a fixed number of 32 KiB pages, shared by all LDM instances
-//! through an `Arc` with one atomic counter. A [`PageTable`] is one owner of pages (the fixed part of a
-//! fragment,
-//! its variable part, its hash buckets): it asks the account before it allocates and tells it when it frees,
-//! so
-//! the account is a hard limit and an emptied page is at once usable by any other table.
+//! Role. [`DataMemory`] is the node-wide account: a fixed number of 32 KiB pages, shared by all LDM
+//! instances through an `Arc` with one atomic counter. A [`PageTable`] is one owner of pages (the fixed
+//! part of a fragment, its variable part, its hash buckets): it asks the account before it allocates and
+//! tells it when it frees, so the account is a hard limit and an emptied page is at once usable by any
+//! other table.
 //!
-//! Who makes each move. Only a `PageTable` allocates and frees. Dropping a table gives every page back; a big
-//! one is
-//! emptied first in slices with [`PageTable::free_some`] so that the worker is never held up.
+//! Who makes each move. Only a `PageTable` allocates and frees. Dropping a table gives every page back; a
+//! big one is emptied first in slices with [`PageTable::free_some`] so that the worker is never held up.
 //!
 //! What is not counted: the page table itself (8 bytes per page) and a few bytes of bookkeeping per page,
-//! together
-//! under 0.2 % of what they describe.
+//! together under 0.2 % of what they describe.
 //!
 //! What it never does: it never waits, never overcommits, never hands a page of one owner to another with old
 //! contents in it (pages are born zeroed).
@@ -207,8 +204,7 @@ impl<P: PageKind> PageTable<P> {
     }
 
     /// Gives up to `max_pages` pages back, the highest numbers first, and tells how many: fewer than asked
-    /// for when
-    /// none is left. The table is on its way out and must not get pages again before that.
+    /// for when none is left. The table is on its way out and must not get pages again before that.
     pub fn free_some(&mut self, max_pages: usize) -> usize {
         let mut freed = 0;
         while freed < max_pages

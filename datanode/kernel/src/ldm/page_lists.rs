@@ -1,8 +1,7 @@
 //! Doubly linked lists over page numbers: which pages of an owner have room, and roughly how much.
 //!
-//! A page is in at most one of the `N` lists. All moves are O(1). The bookkeeping is 12 bytes per page and is
-//! not
-//! counted as data memory.
+//! A page is in at most one of the `N` lists. All moves are O(1). The bookkeeping is 12 bytes per page and
+//! is not counted as data memory.
 
 /// No page.
 const NONE: u32 = u32::MAX;

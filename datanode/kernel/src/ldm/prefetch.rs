@@ -2,8 +2,7 @@
 //! one.
 //!
 //! A prefetch reads nothing and cannot fault, whatever the address; it only costs a slot in the load queue.
-//! On
-//! processors other than x86-64 it does nothing.
+//! On processors other than x86-64 it does nothing.
 
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;

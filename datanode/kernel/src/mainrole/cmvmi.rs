@@ -1,11 +1,9 @@
 //! CMVMI, the node's door for the management server: orders come in here and are passed to the block that
-//! owns the
-//! matter.
+//! owns the matter.
 //!
 //! It keeps no state. The only order so far is the stop, which is qmgr's because it is a matter of
-//! membership: the
-//! peers have to know that links will close. Memory and thread reports are the runtime's own and never come
-//! here.
+//! membership: the peers have to know that links will close. Memory and thread reports are the runtime's
+//! own and never come here.
 //!
 //! ```text
 //!   mgmd (or the runtime) ──StopReq──► cmvmi ──StopReq{asker}──► qmgr

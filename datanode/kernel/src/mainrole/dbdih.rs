@@ -1,8 +1,7 @@
 //! DBDIH, the keeper of placement and of time: node groups, and the epochs every commit belongs to.
 //!
 //! An epoch's high half is the GCI, the unit that becomes durable; the low half counts the micro-epochs
-//! within it.
-//! The president's dih is the master. Every TimeBetweenEpochs it begins a micro-epoch, every
+//! within it. The president's dih is the master. Every TimeBetweenEpochs it begins a micro-epoch, every
 //! TimeBetweenGlobalCheckpoints a GCI, and tells all:
 //!
 //! ```text
@@ -10,15 +9,13 @@
 //! ```
 //!
 //! This is one phase: two nodes may for a moment stamp commits with neighbouring epochs. That is enough as
-//! long as an
-//! epoch only orders the commits of one TC. The switch that makes an epoch a cut through the whole cluster
-//! has two
-//! phases - prepare: hold commits, all confirm; commit: go on in the new epoch - and takes the place of
-//! [`Dbdih::begin`]; it must exist before anything is made durable, copied or streamed by epochs.
+//! long as an epoch only orders the commits of one TC. The switch that makes an epoch a cut through the
+//! whole cluster has two phases - prepare: hold commits, all confirm; commit: go on in the new epoch - and
+//! takes the place of [`Dbdih::begin`]; it must exist before anything is made durable, copied or streamed
+//! by epochs.
 //!
-//! Fragments are placed by [`signals::partition::PartitionMap::place`] from the node groups when dict makes a
-//! table;
-//! dih holds no map of its own until fragments move.
+//! Fragments are placed by [`signals::partition::PartitionMap::place`] from the node groups when dict makes
+//! a table; dih holds no map of its own until fragments move.
 
 use super::Ctx;
 use crate::Now;

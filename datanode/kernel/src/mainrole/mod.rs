@@ -6,9 +6,8 @@
 //! * **dbdict** keeps the schema; the president's is the master that decides changes.
 //! * **dbdih** knows the placement of fragments and makes the epochs; again the president's is the master.
 //!
-//! They talk by signals, also within the node, so that each can be read alone and moved apart. How a cluster
-//! starts,
-//! with P the president, N any node (P included), RT the runtime:
+//! They talk by signals, also within the node, so that each can be read alone and moved apart. How a
+//! cluster starts, with P the president, N any node (P included), RT the runtime:
 //!
 //! ```text
 //!   RT ──ConnectRep──► N.qmgr          links come up in any order                              1 connecting
@@ -25,14 +24,11 @@
 //! ```
 //!
 //! A link lost before phase 4 sets everybody back to 1 (CmCancelOrd); one lost afterwards stops the node,
-//! because a
-//! node that lost a peer must not serve alone. Node failure handling, arbitration and rejoining a running
-//! cluster
-//! take that place in qmgr and ndbcntr.
+//! because a node that lost a peer must not serve alone. Node failure handling, arbitration and rejoining a
+//! running cluster take that place in qmgr and ndbcntr.
 //!
 //! The main role never touches rows or transactions, and it trusts no signal about membership, schema or
-//! stops that
-//! does not come from where it must come from (see [`MainRole::handle`]).
+//! stops that does not come from where it must come from (see [`MainRole::handle`]).
 
 mod cmvmi;
 mod dbdict;
@@ -134,14 +130,11 @@ impl MainRole {
 
     /// Hands a control signal to the block it is for.
     ///
-    /// Who may send what: signals between main-role blocks come from data nodes of the configuration; answers
-    /// of TCs
-    /// and LDMs, and news of the runtime, from this node (or from [`BlockRef::NONE`]); stops from this node
-    /// or a
-    /// management server; dictionary requests and registrations from API sessions. Anything else is counted,
-    /// logged
-    /// and dropped. That a frame's source is the node at the other end of its link is the receiver thread's
-    /// to see to.
+    /// Who may send what: signals between main-role blocks come from data nodes of the configuration;
+    /// answers of TCs and LDMs, and news of the runtime, from this node (or from [`BlockRef::NONE`]); stops
+    /// from this node or a management server; dictionary requests and registrations from API sessions.
+    /// Anything else is counted, logged and dropped. That a frame's source is the node at the other end of
+    /// its link is the receiver thread's to see to.
     pub fn handle(&mut self, now: Now, header: FrameHeader, signal: ControlSignal, out: &mut Outbox) {
         let ctx = &mut Ctx { setup: &self.setup, now, out };
         let source = header.source;

@@ -8,9 +8,9 @@
 //! * `Started` - StartPermOrd was given. Nothing leads back: from here on a lost peer ends the node.
 //! * `Stopping` - clients are refused until the process ends.
 //!
-//! Only the president collects and orders; it does so for itself by the same signals. Reports are remembered
-//! per node
-//! with their round, because a quick peer may report before this node's own qmgr has told of the round.
+//! Only the president collects and orders; it does so for itself by the same signals. Reports are
+//! remembered per node with their round, because a quick peer may report before this node's own qmgr has
+//! told of the round.
 //!
 //! It never judges membership: that is qmgr's.
 

@@ -5,8 +5,8 @@
 use signals::NodeId;
 
 /// The start phases: few and named, because an operator has to understand where a start hangs. A node goes
-/// through
-/// them in order; before [`StartPhase::Started`] a lost peer sets it back to [`StartPhase::Connecting`].
+/// through them in order; before [`StartPhase::Started`] a lost peer sets it back to
+/// [`StartPhase::Connecting`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StartPhase {
     /// Waits for the links to all data nodes of the configuration.

@@ -2,8 +2,7 @@
 //! touch.
 //!
 //! One instance keeps the transactions that clients started with it. The protocol is in `signals::keyop`;
-//! this is
-//! TC's side of it.
+//! this is TC's side of it.
 //!
 //! ```text
 //!            TCKEYREQ                    EXECUTE|COMMIT or TCCOMMITREQ,
@@ -16,23 +15,19 @@
 //!
 //! Facts that hold in each state:
 //! * **Active**: every operation is Preparing (its LQHKEYREQ is out), Prepared (locks held on all its
-//!   replicas),
-//!   or gone (failed, or a committed read). `outstanding` counts those Preparing.
+//!   replicas), or gone (failed, or a committed read). `outstanding` counts those Preparing.
 //! * **Committing**: the decision is made. Every lock-holding operation's COMMITREQ is out or answered.
-//!   Nothing a
-//!   client or a time-out does changes the outcome.
+//!   Nothing a client or a time-out does changes the outcome.
 //! * **SelfCommitting**: the one operation decides for itself; an abort may be on its way and may come too
 //!   late.
 //! * **Aborting**, **RollingBack**: aborts are out for the operations concerned, in reverse order of their
 //!   arrival, so that every row's newest version goes first.
 //!
-//! An operation's record is released when its last answer is in, never earlier, so a late answer cannot find
-//! somebody
-//! else's record: answers carry the transaction id and are matched against it.
+//! An operation's record is released when its last answer is in, never earlier, so a late answer cannot
+//! find somebody else's record: answers carry the transaction id and are matched against it.
 //!
 //! TC never looks into rows, never knows collations (keys arrive in normal form) and computes placement
-//! itself: what
-//! a client believes about placement is never trusted.
+//! itself: what a client believes about placement is never trusted.
 
 mod finish;
 mod prepare;

@@ -1,8 +1,7 @@
 //! The tables a TC instance knows: versions, placement, and how many operations are on their way.
 //!
 //! Dict tells TC of a table before any client can see it, and of its end in two steps: first new operations
-//! are
-//! refused and dict learns when the last one is over, then the table is forgotten.
+//! are refused and dict learns when the last one is over, then the table is forgotten.
 
 use crate::outbox::Outbox;
 use signals::control::{ControlSignal, Refusal, TableInfo};

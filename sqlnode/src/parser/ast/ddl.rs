@@ -1,8 +1,8 @@
 //! Schema changes: databases, tables, indexes, views.
 //!
 //! Options keep the order in which they were written; a later one overrides an earlier one, as in MySQL.
-//! Sizes are
-//! kept as written (saturated at 32 bits): whether `VARCHAR(70000)` is allowed is the catalogue's question.
+//! Sizes are kept as written (saturated at 32 bits): whether `VARCHAR(70000)` is allowed is the catalogue's
+//! question.
 
 use super::{Expr, Name, OrderBy, Query, TableName};
 

@@ -1,10 +1,8 @@
 //! Expressions: one enum, in MySQL's own categories.
 //!
-//! Operators that MySQL treats alike share a variant with an operator inside; operators with a shape of their
-//! own
-//! (BETWEEN, IN, LIKE, CASE, CAST) have a variant of their own. A parenthesised expression leaves no trace,
-//! the
-//! printer puts parentheses back where precedence needs them.
+//! Operators that MySQL treats alike share a variant with an operator inside; operators with a shape of
+//! their own (BETWEEN, IN, LIKE, CASE, CAST) have a variant of their own. A parenthesised expression leaves
+//! no trace, the printer puts parentheses back where precedence needs them.
 
 use super::{Name, Query, TableName, TypeName};
 
@@ -110,9 +108,8 @@ pub enum Expr {
     /// `CONVERT(expr USING charset)`.
     ConvertUsing(Box<Expr>, Name),
     /// A call of an ordinary function. Functions with a grammar of their own come here too, in one fixed
-    /// argument
-    /// order: `SUBSTRING(s FROM a FOR b)` as `SUBSTRING(s, a, b)`, `POSITION(a IN b)` as `LOCATE(a, b)`,
-    /// `CURRENT_TIMESTAMP` as `NOW()`, `CURRENT_USER` as `CURRENT_USER()`.
+    /// argument order: `SUBSTRING(s FROM a FOR b)` as `SUBSTRING(s, a, b)`, `POSITION(a IN b)` as
+    /// `LOCATE(a, b)`, `CURRENT_TIMESTAMP` as `NOW()`, `CURRENT_USER` as `CURRENT_USER()`.
     Call(Box<Call>),
     /// A call of an aggregate function.
     Agg(Box<Agg>),

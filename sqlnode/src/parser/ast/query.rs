@@ -1,8 +1,8 @@
 //! Queries and row changes: SELECT and its relatives, INSERT, UPDATE, DELETE.
 //!
 //! A query is a body (one SELECT, or a tree of set operations) with the clauses that apply to the whole of
-//! it. The
-//! clauses of a lone `SELECT ... ORDER BY ... LIMIT ...` therefore sit in [`Query`], not in [`Select`].
+//! it. The clauses of a lone `SELECT ... ORDER BY ... LIMIT ...` therefore sit in [`Query`], not in
+//! [`Select`].
 
 use super::{ColName, Expr, Name, OrderBy, TableName};
 
@@ -131,9 +131,8 @@ pub enum SelectItem {
         expr: Expr,
         /// `AS name`.
         alias: Option<Name>,
-        /// The name an unaliased item gets: the text as written, a string literal's contents, or empty for a
-        /// plain
-        /// column (whose own name is used) and for an aliased item. [`SelectItem::name`] chooses.
+        /// The name an unaliased item gets: the text as written, a string literal's contents, or empty for
+        /// a plain column (whose own name is used) and for an aliased item. [`SelectItem::name`] chooses.
         text: Box<str>,
     },
 }

@@ -99,9 +99,8 @@ async fn random_commands_get_answers_and_the_connection_lives() {
     for round in 0..3000 {
         let code = random.next() as u8;
         let arguments = random.bytes(40);
-        // Left out: QUIT ends the connection, CHANGE_USER with a bad password too, and a real statement needs
-        // its
-        // rows read. The silent ones are sent without waiting.
+        // Left out: QUIT ends the connection, CHANGE_USER with a bad password too, and a real statement
+        // needs its rows read. The silent ones are sent without waiting.
         match code {
             0x01 | 0x11 | 0x03 | 0x0a | 0x0c | 0x04 => continue,
             0x18 | 0x19 => client.command(code, &arguments).await,

@@ -1,9 +1,9 @@
 //! DECIMAL as stored: a fixed number of bytes for a precision and scale, which memcmp orders.
 //!
-//! Layout: the digits before and after the point are cut, from the point outwards, into groups of nine, each
-//! a
-//! big-endian number of four bytes; the digits left over at the outer ends take one to four bytes. The first
-//! bit is inverted, and all bits of a negative number are inverted, so that bytes sort as numbers.
+//! Layout: the digits before and after the point are cut, from the point outwards, into groups of nine,
+//! each a big-endian number of four bytes; the digits left over at the outer ends take one to four bytes.
+//! The first bit is inverted, and all bits of a negative number are inverted, so that bytes sort as
+//! numbers.
 
 use super::{Decimal, limbs};
 

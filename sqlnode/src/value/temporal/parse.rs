@@ -99,8 +99,7 @@ pub fn parse_date(text: &str, rules: DateRules) -> Option<Parsed<Date>> {
 }
 
 /// Reads a DATETIME with as many digits of the fraction as are written, rounded to 6. An offset written
-/// behind
-/// (`+02:00`) is applied, which gives a moment in UTC: see [`parse_datetime_offset`] for both.
+/// behind (`+02:00`) is applied, which gives a moment in UTC: see [`parse_datetime_offset`] for both.
 pub fn parse_datetime(text: &str, rules: DateRules) -> Option<Parsed<DateTime>> {
     parse_datetime_offset(text, rules).map(|(parsed, _)| parsed)
 }
@@ -384,8 +383,7 @@ fn read_duration(bytes: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// Reads a number as a time: 111213 is 11:12:13, -1 is -00:00:01. A number past 7 digits is read as a date
-/// and
-/// time whose time is taken.
+/// and time whose time is taken.
 pub fn parse_time_number(number: i64) -> Option<Parsed<Time>> {
     let magnitude = i64::try_from(number.unsigned_abs()).ok()?;
     if number >= 10_000_000_000 {

@@ -1,9 +1,8 @@
 //! Time zones: from a session's local time to UTC and back.
 //!
 //! Role: `SET time_zone` takes an offset (`+02:00`), `SYSTEM`, `UTC` or a name (`Europe/Stockholm`); names
-//! and
-//! the system's zone come from the host's zone data through `jiff`. A local time that a clock change skips
-//! becomes the moment of the change; one that happens twice is the first of the two, as in MySQL.
+//! and the system's zone come from the host's zone data through `jiff`. A local time that a clock change
+//! skips becomes the moment of the change; one that happens twice is the first of the two, as in MySQL.
 
 use super::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND};
 use crate::error::{ErrorCode, MySqlError};

@@ -85,13 +85,10 @@ impl Ldm {
         }
     }
 
-    /// A read's lock goes. It commits nothing: if its transaction has changed the row as well, the change is
-    /// committed
-    /// by its own COMMITREQ, which comes through the backups first. A read is known to its primary alone, so
-    /// its
-    /// COMMITREQ may get here before; would it let the row go, the next owner's change could reach a backup
-    /// that has
-    /// not heard of the commit yet.
+    /// A read's lock goes. It commits nothing: if its transaction has changed the row as well, the change
+    /// is committed by its own COMMITREQ, which comes through the backups first. A read is known to its
+    /// primary alone, so its COMMITREQ may get here before; would it let the row go, the next owner's
+    /// change could reach a backup that has not heard of the commit yet.
     fn end_read(&mut self, index: u32) {
         let op = &self.ops[index];
         let (table, fragment_id, row) = (op.table, op.fragment, op.row);
@@ -198,9 +195,8 @@ impl Ldm {
         }
     }
 
-    /// Finds an operation whose record number TC has not learned yet: it waits, or its confirmation is on the
-    /// way.
-    /// Rare, so a walk over the records is cheaper than an index kept for every operation.
+    /// Finds an operation whose record number TC has not learned yet: it waits, or its confirmation is on
+    /// the way. Rare, so a walk over the records is cheaper than an index kept for every operation.
     #[cold]
     fn search_operation(&self, req: &AbortReq) -> Option<u32> {
         let of_request = |op: &super::op::Op| {

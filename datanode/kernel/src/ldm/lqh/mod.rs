@@ -14,27 +14,20 @@
 //!
 //! Facts that hold in each state:
 //! * **Waiting** (primaries only): the operation stands in its row's queue behind others and has changed
-//!   nothing. Its
-//!   request is kept whole; when its turn comes it is executed as if it had just arrived.
+//!   nothing. Its request is kept whole; when its turn comes it is executed as if it had just arrived.
 //! * **Prepared**: the operation stands in the granted front of its row's queue. A write has all memory its
-//!   commit
-//!   needs. Readers without locks do not see it; its own transaction does. If it was sent on to the next
-//!   replica,
-//!   only that replica's answer, TC's decision or a failure moves it.
+//!   commit needs. Readers without locks do not see it; its own transaction does. If it was sent on to the
+//!   next replica, only that replica's answer, TC's decision or a failure moves it.
 //! * **Committed**: the row shows the change, the operation stands in no queue, and is kept for TC's
 //!   take-over alone.
 //!
 //! Every row's queue: granted operations first (all of one transaction, or shared reads of several), then
-//! waiting ones
-//! in arrival order. A transaction that changes a row several times has a chain of after-images there, newest
-//! last,
-//! each complete; the first COMMITREQ that reaches the row commits the newest for all of them, so nobody sees
-//! the
-//! ones between.
+//! waiting ones in arrival order. A transaction that changes a row several times has a chain of
+//! after-images there, newest last, each complete; the first COMMITREQ that reaches the row commits the
+//! newest for all of them, so nobody sees the ones between.
 //!
 //! Backups never wait: a primary sends them operations on a row in the order it granted them, and commits a
-//! row only
-//! after its backups have.
+//! row only after its backups have.
 //!
 //! This module never decides about transactions, never waits, and never talks to another LDM but along a
 //! chain.

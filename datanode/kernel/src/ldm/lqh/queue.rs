@@ -1,10 +1,8 @@
 //! Row queues: who holds a row, who waits for it, and who is next.
 //!
-//! A queue hangs off its row's header (`op_head`) as a list of operation records: granted ones first, waiting
-//! ones
-//! behind them in arrival order. The first record knows the last one, so joining a long queue of a hot row
-//! costs the
-//! same as joining a short one.
+//! A queue hangs off its row's header (`op_head`) as a list of operation records: granted ones first,
+//! waiting ones behind them in arrival order. The first record knows the last one, so joining a long queue
+//! of a hot row costs the same as joining a short one.
 
 use super::Ldm;
 use super::op::{Change, Lock, NONE, Op, OpState, Request};
@@ -29,9 +27,8 @@ pub(super) enum Claim {
     Free,
     /// Others are; wait behind them.
     Wait,
-    /// The claimant holds the row shared and so do others, and one of those waits to make its claim exclusive
-    /// as
-    /// well: neither can ever get it.
+    /// The claimant holds the row shared and so do others, and one of those waits to make its claim
+    /// exclusive as well: neither can ever get it.
     Deadlock,
 }
 
@@ -116,8 +113,7 @@ pub(super) fn join_granted(ops: &mut Pool<Op>, fragment: &mut Fragment, row: Row
 }
 
 /// Puts a waiting operation last; an upgrade of a shared lock goes before the other waiting ones, because
-/// they wait
-/// for it anyway.
+/// they wait for it anyway.
 pub(super) fn join_waiting(ops: &mut Pool<Op>, fragment: &mut Fragment, row: RowRef, new: u32) {
     let head = fragment.tup.op_head(row);
     debug_assert_ne!(head, NONE, "waiting for nobody");
@@ -197,8 +193,7 @@ impl Ldm {
     }
 
     /// Executes the operations whose turn has come, until nobody's has. What they release in turn is looked
-    /// at as
-    /// well, without recursion: a hot row can have thousands in its queue.
+    /// at as well, without recursion: a hot row can have thousands in its queue.
     #[inline]
     pub(super) fn wake_waiters(&mut self, out: &mut Outbox) {
         while !self.released.is_empty() || !self.retry.is_empty() {

@@ -1,8 +1,7 @@
 //! Committed reads: a client asks the LDM of a replica for a row, and gets it or a refusal straight back.
 //!
 //! The hottest path of the database. It takes no lock and keeps no record: one probe of the index, one look
-//! at the
-//! row, and the row's columns written into the outgoing buffer.
+//! at the row, and the row's columns written into the outgoing buffer.
 
 use super::Ldm;
 use crate::ldm::tup::TupError;

@@ -8,10 +8,8 @@
 //! ```
 //!
 //! A running scan examines at most [`SLICE_ROWS`] row slots, then goes on by a signal to itself, so that
-//! other
-//! signals of the worker get their turn. Rows are looked at one by one: each is the last committed version at
-//! the
-//! moment it is passed, or the scanning transaction's own version.
+//! other signals of the worker get their turn. Rows are looked at one by one: each is the last committed
+//! version at the moment it is passed, or the scanning transaction's own version.
 
 use super::op::{Change, NONE};
 use super::queue;

@@ -1,8 +1,7 @@
 //! The tables an LDM instance holds fragments of.
 //!
 //! A dropped table's fragments go to a graveyard whose memory is given back in slices, so that dropping a
-//! large table
-//! does not hold up the worker.
+//! large table does not hold up the worker.
 
 use crate::ldm::fragment::Fragment;
 use crate::ldm::page::DataMemory;

@@ -1,10 +1,8 @@
 //! After-images: what a row will be when the transaction that changes it commits.
 //!
 //! A [`CopyTuple`] is empty or prepared. Only `prepare_update` fills it; `commit_update` and `abort_update`
-//! empty it and
-//! keep its buffers. A prepared one may hold a reservation of variable space, so it must end in one of the
-//! two: if it is
-//! dropped, that space is lost until the fragment is.
+//! empty it and keep its buffers. A prepared one may hold a reservation of variable space, so it must end
+//! in one of the two: if it is dropped, that space is lost until the fragment is.
 
 use super::layout::{Tuple, VarSource};
 use super::var::{Reservation, VarRef};

@@ -1,10 +1,9 @@
 //! The fixed part of a fragment: row slots of one size on pages, and the fields of the row header.
 //!
 //! A slot is free or allocated (a flag in its header). Free slots of a page form a list through their
-//! headers; slots above
-//! the page's `fresh` mark were never used and are zero, which reads as free. A page whose last row goes is
-//! given back at
-//! once and its number is used again; a row never moves, so its reference holds for its life.
+//! headers; slots above the page's `fresh` mark were never used and are zero, which reads as free. A page
+//! whose last row goes is given back at once and its number is used again; a row never moves, so its
+//! reference holds for its life.
 
 use crate::ldm::page::{BytePage, DataMemory, MemoryFull, PAGE_BYTES, PageTable};
 use crate::ldm::page_lists::PageLists;

@@ -1,13 +1,10 @@
 //! The row layout: where a table's columns lie in a row, computed once from the table's definition.
 //!
 //! A row slot is `header | variable reference (only if the table has variable columns) | image`. The image is
-//! the null
-//! bits, then the fixed key columns in key order, then the other fixed columns in definition order, without
-//! padding.
-//! The header is 16 bytes: epoch (8), head of the operation queue (4), flags (1), 3 spare. Variable columns
-//! share one
-//! body per row: a table of 16-bit ends, one per variable column, and the bytes. A body of only empty values
-//! is no body.
+//! the null bits, then the fixed key columns in key order, then the other fixed columns in definition
+//! order, without padding. The header is 16 bytes: epoch (8), head of the operation queue (4), flags (1), 3
+//! spare. Variable columns share one body per row: a table of 16-bit ends, one per variable column, and the
+//! bytes. A body of only empty values is no body.
 //!
 //! When every key column is fixed and compares as bytes, the key is one run of row bytes and a key compare is
 //! one memcmp.
@@ -395,8 +392,7 @@ impl RowLayout {
     }
 
     /// Applies a write to an image and to the list of sources its body will be built from. With `old_key`,
-    /// key columns
-    /// may only get values that compare equal to those of that tuple. Gives the columns named.
+    /// key columns may only get values that compare equal to those of that tuple. Gives the columns named.
     pub(super) fn apply(
         &self,
         attrs: &[u8],

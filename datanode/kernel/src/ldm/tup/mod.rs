@@ -1,12 +1,10 @@
 //! The rows of one fragment (NDB calls it TUP): their storage, their changes, and reading them.
 //!
 //! A row is a slot of the fixed part (`fixed`) and, if the table has variable columns and not all of the
-//! row's are
-//! empty, an entry of the variable part (`var`). Where columns lie in it says the [`RowLayout`].
+//! row's are empty, an entry of the variable part (`var`). Where columns lie in it says the [`RowLayout`].
 //!
 //! States of a row and who moves it on. The lqh part makes every move and keeps the locks; the storage only
-//! checks
-//! what would corrupt it.
+//! checks what would corrupt it.
 //!
 //! ```text
 //!   free ──insert──► uncommitted ──commit_insert / commit_update──► committed ──commit_delete──► free
@@ -14,23 +12,18 @@
 //! ```
 //!
 //! Changes of a committed row are made beside it. `prepare_update` builds the whole after-image in a
-//! [`CopyTuple`],
-//! whose buffers the caller keeps and uses again, and reserves the variable space the commit will need.
-//! `commit_update` copies it over the row; `abort_update` gives the reservation back. A transaction that
-//! changes a row
-//! several times builds each after-image on the previous one, commits the newest and aborts the others. A
-//! delete has no
-//! after-image: nothing but `commit_delete` changes the row.
+//! [`CopyTuple`], whose buffers the caller keeps and uses again, and reserves the variable space the commit
+//! will need. `commit_update` copies it over the row; `abort_update` gives the reservation back. A
+//! transaction that changes a row several times builds each after-image on the previous one, commits the
+//! newest and aborts the others. A delete has no after-image: nothing but `commit_delete` changes the row.
 //!
-//! Facts: a commit never needs memory and cannot fail; an abort undoes exactly; readers without locks see the
-//! slot,
-//! which holds the last committed version (or an uncommitted insert, marked as such). After-images derive
-//! from what
-//! the operation's own transaction sees, so the committed version stays readable until commit.
+//! Facts: a commit never needs memory and cannot fail; an abort undoes exactly; readers without locks see
+//! the slot, which holds the last committed version (or an uncommitted insert, marked as such).
+//! After-images derive from what the operation's own transaction sees, so the committed version stays
+//! readable until commit.
 //!
 //! What it never does: it looks up no keys, keeps no locks, and allocates nothing per operation once the
-//! buffers have
-//! grown to their size.
+//! buffers have grown to their size.
 
 mod copy;
 mod fixed;

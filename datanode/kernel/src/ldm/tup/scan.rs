@@ -1,11 +1,9 @@
 //! Scanning a fragment: every row in row order, a bounded piece of work at a time.
 //!
 //! A cursor is a place in the row space, not a row, so it stays valid whatever happens to rows and pages
-//! between two
-//! calls. Rows that are there from the start of the scan to the moment it passes them are seen exactly once.
-//! Rows that
-//! come or go meanwhile may or may not be seen. Uncommitted inserts are seen too: what to do with them is for
-//! lqh to say.
+//! between two calls. Rows that are there from the start of the scan to the moment it passes them are seen
+//! exactly once. Rows that come or go meanwhile may or may not be seen. Uncommitted inserts are seen too:
+//! what to do with them is for lqh to say.
 
 use super::TupFragment;
 use super::fixed::Place;

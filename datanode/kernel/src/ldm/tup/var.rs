@@ -1,27 +1,19 @@
 //! The variable part of a fragment: the bodies of rows with variable columns, packed on pages.
 //!
 //! An entry is `owner (4) | size (2) | body`, one after the other from the start of a page; a deleted entry
-//! stays as
-//! a hole (owner all ones) until the page is compacted. The owner is the row, whose variable reference names
-//! page and
-//! offset directly: a read goes from the row to the body with no directory in between, and a compaction,
-//! which moves
-//! entries down over the holes, tells each owner its new offset. Overhead per row: 8 bytes of reference in
-//! the row,
-//! 6 bytes of entry head, 2 bytes per variable column.
+//! stays as a hole (owner all ones) until the page is compacted. The owner is the row, whose variable
+//! reference names page and offset directly: a read goes from the row to the body with no directory in
+//! between, and a compaction, which moves entries down over the holes, tells each owner its new offset.
+//! Overhead per row: 8 bytes of reference in the row, 6 bytes of entry head, 2 bytes per variable column.
 //!
-//! Space is promised before it is used. A write that will need a new entry at commit makes a [`Reservation`],
-//! which
-//! takes the bytes from a page's free count but puts nothing there; so nothing uncommitted lies in a page,
-//! compaction
-//! can move all it sees, and placing a promised entry cannot fail.
+//! Space is promised before it is used. A write that will need a new entry at commit makes a
+//! [`Reservation`], which takes the bytes from a page's free count but puts nothing there; so nothing
+//! uncommitted lies in a page, compaction can move all it sees, and placing a promised entry cannot fail.
 //!
 //! Which page? The current one, to whose end entries are appended. When it has no more room at its end: a
-//! page with
-//! at least a quarter free (compacted when used), else a new page, else, with memory full, any page with
-//! enough room.
-//! Pages are kept in lists by free space in steps of 2 KiB. A page without entries and promises is given back
-//! at once.
+//! page with at least a quarter free (compacted when used), else a new page, else, with memory full, any
+//! page with enough room. Pages are kept in lists by free space in steps of 2 KiB. A page without entries
+//! and promises is given back at once.
 
 use crate::ldm::page::{BytePage, DataMemory, MemoryFull, PAGE_BYTES, PageTable};
 use crate::ldm::page_lists::PageLists;
@@ -196,8 +188,7 @@ impl VarPart {
     }
 
     /// Makes the promised entry for `owner`; the caller fills its body. `moved` is told about every other
-    /// entry that
-    /// changes its offset.
+    /// entry that changes its offset.
     #[expect(clippy::needless_pass_by_value, reason = "a promise is used up by this")]
     pub(super) fn place(
         &mut self,

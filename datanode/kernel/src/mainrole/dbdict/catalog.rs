@@ -49,8 +49,7 @@ impl Catalog {
     }
 
     /// The next id to give, with its version. Ids go round, so that one is used again as late as possible,
-    /// and then
-    /// with a higher version: a client or a message that still names its former owner is noticed.
+    /// and then with a higher version: a client or a message that still names its former owner is noticed.
     pub(in crate::mainrole) fn next_id(&self) -> Option<(TableId, SchemaVersion)> {
         let most = MAX_TABLES as u32;
         let from = self.last_id.0;

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! While aborting, late answers to the prepare are ignored: SchemaAbortConf is each node's last word. A
-//! participant
-//! that is gone is no matter of this file: the cluster falls back to its start, or stops.
+//! participant that is gone is no matter of this file: the cluster falls back to its start, or stops.
 
 use super::plan::plan;
 use super::{Dbdict, send, system};

@@ -1,10 +1,8 @@
 //! DBDICT, the dictionary: databases, tables and where their rows live, the same on every node.
 //!
 //! Every node's dict answers questions from its own [`catalog`], and takes changes from clients, which it
-//! forwards to
-//! the master: the president's dict. The master runs one schema transaction at a time, so that a name or an
-//! id can
-//! never be given twice, however many nodes ask at once:
+//! forwards to the master: the president's dict. The master runs one schema transaction at a time, so that
+//! a name or an id can never be given twice, however many nodes ask at once:
 //!
 //! ```text
 //!   API ──SchemaReq──► D ──SchemaForwardReq──► M     queued; when its turn comes, M checks it against its catalog
@@ -18,15 +16,13 @@
 //!   API ◄──DictConf── D ◄──SchemaForwardConf── M     every node has it: usable through any of them at once
 //! ```
 //!
-//! A refusal anywhere, or a drop that waits too long for operations in progress, makes M send SchemaAbortReq;
-//! every
-//! node undoes what it prepared and confirms, and only then is the client told. A client that is gone loses
-//! its answer,
-//! not the transaction: half a schema change must not stay. If its change had not begun it is dropped.
+//! A refusal anywhere, or a drop that waits too long for operations in progress, makes M send
+//! SchemaAbortReq; every node undoes what it prepared and confirms, and only then is the client told. A
+//! client that is gone loses its answer, not the transaction: half a schema change must not stay. If its
+//! change had not begun it is dropped.
 //!
-//! N is every member, M and D among them; they get the same signals. The participants rely on the master for
-//! order and
-//! hold at most one schema transaction.
+//! N is every member, M and D among them; they get the same signals. The participants rely on the master
+//! for order and hold at most one schema transaction.
 //!
 //! Dict keeps nothing on disk yet: every start is a first start. It never sees rows.
 

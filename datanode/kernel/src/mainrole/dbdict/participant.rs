@@ -1,8 +1,7 @@
 //! Participant: this node's part in a schema transaction, and its talk with the TCs and LDMs of the node.
 //!
 //! A transaction is a list of steps for the workers, one after another; a step goes to all of them and is
-//! over when all
-//! have answered. States of the transaction held, of which there is at most one:
+//! over when all have answered. States of the transaction held, of which there is at most one:
 //!
 //! * `Preparing` - steps of the prepare are running; the master has heard nothing yet.
 //! * `Prepared` - the master was told Conf or Ref; it decides. A refused step's undoing waits for the abort.
@@ -15,9 +14,8 @@
 //! | drop table     | PrepDrop(old)               | Drop(old)   | CancelDrop(old)              |
 //! | truncate table | Add(new), PrepDrop(old)     | Drop(old)   | CancelDrop(old), Drop(new)   |
 //!
-//! An abort may come in the middle of a step. Cancelling makes the workers answer an open PrepDropTableReq at
-//! once, so
-//! every step ends with all its answers, and no answer is ever taken for another step's.
+//! An abort may come in the middle of a step. Cancelling makes the workers answer an open PrepDropTableReq
+//! at once, so every step ends with all its answers, and no answer is ever taken for another step's.
 //!
 //! Forgetting (a new attempt to start) ends the transaction held in the same way and drops every table.
 

@@ -1,8 +1,7 @@
 //! Plan: what a client asks becomes what a schema transaction does, or a refusal that says why not.
 //!
 //! Only the master plans, against its own catalog and when the change's turn has come, so that what is true
-//! here stays
-//! true until the transaction ends.
+//! here stays true until the transaction ends.
 
 use super::catalog::Catalog;
 use super::system;

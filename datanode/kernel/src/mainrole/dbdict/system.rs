@@ -1,10 +1,9 @@
 //! System tables: what the cluster itself needs of the dictionary, made by the master at the first start.
 //!
 //! The database `mysql` holds `ndb_autoincrement`, from whose rows SQL nodes take ranges of AUTO_INCREMENT
-//! values: one
-//! row per table id. A table id is used again only after all others, so a truncated or recreated table counts
-//! from
-//! one. Clients may make tables of their own in `mysql`, but not drop what stands here.
+//! values: one row per table id. A table id is used again only after all others, so a truncated or
+//! recreated table counts from one. Clients may make tables of their own in `mysql`, but not drop what
+//! stands here.
 
 use signals::ErrorCode;
 use signals::control::{Refusal, SchemaChange, TableInfo};

@@ -1,11 +1,9 @@
 //! Membership: how the data nodes agree that they are all here, and who is president.
 //!
 //! Every node tells its peers when the set of its links becomes complete or loses that. The node with the
-//! lowest id of
-//! the configuration proposes when everybody is complete; it becomes president. A round's number tells one
-//! attempt
-//! from the next, and a member is a node with its incarnation, so that a node restarted in the middle is
-//! noticed.
+//! lowest id of the configuration proposes when everybody is complete; it becomes president. A round's
+//! number tells one attempt from the next, and a member is a node with its incarnation, so that a node
+//! restarted in the middle is noticed.
 //!
 //! ```text
 //!   N ◄──CmNodeInfoReq/Conf──► N      at every ConnectRep; CmNodeInfoRep to all when something changed

@@ -2,21 +2,18 @@
 //!
 //! States, the facts that hold in each, and who moves on:
 //!
-//! * `Connecting` - some link is missing, or some peer has not said yet that all of its links are up. Leaves
-//!   when the
-//!   president proposes a membership and this node sees the same ([`membership`]).
+//! * `Connecting` - some link is missing, or some peer has not said yet that all of its links are up.
+//!   Leaves when the president proposes a membership and this node sees the same ([`membership`]).
 //! * `Joining` - this node agreed to a round's membership; the president waits for all to agree.
 //! * `Member` - all agreed. Until ndbcntr reports the start done, a lost link leads back to `Connecting`;
-//!   afterwards it
-//!   ends the node, because a node that lost a peer must not go on serving alone.
+//!   afterwards it ends the node, because a node that lost a peer must not go on serving alone.
 //! * `Stopping` - a planned stop is under way ([`stop`]); closing links are expected.
 //! * `Stopped` - the process was told to end; nothing is answered any more.
 //!
-//! Every data node has a link to every other. Each HeartbeatIntervalDbDb a heartbeat goes out on all; a peer
-//! silent for
-//! [`HEARTBEATS_MISSED_MAX`] of them has its link closed, which is then a lost link like any other. A node
-//! that finds
-//! that it was stalled itself does not blame its peers for the time it did not listen.
+//! Every data node has a link to every other. Each HeartbeatIntervalDbDb a heartbeat goes out on all; a
+//! peer silent for [`HEARTBEATS_MISSED_MAX`] of them has its link closed, which is then a lost link like
+//! any other. A node that finds that it was stalled itself does not blame its peers for the time it did not
+//! listen.
 //!
 //! Client sessions register here and are told the node's state ([`sessions`]).
 //!

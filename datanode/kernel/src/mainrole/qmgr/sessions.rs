@@ -1,10 +1,8 @@
 //! Sessions: the client links of this node, registered by their heartbeat ApiRegReq.
 //!
-//! A client that misses four HeartbeatIntervalDbApi has its link closed; the runtime then reports ApiFailReq,
-//! as it
-//! does for every link that ends, and that is passed on to whoever may hold something of the client: TCs,
-//! LDMs, dict.
-//! A session that never registered is the runtime's to limit.
+//! A client that misses four HeartbeatIntervalDbApi has its link closed; the runtime then reports
+//! ApiFailReq, as it does for every link that ends, and that is passed on to whoever may hold something of
+//! the client: TCs, LDMs, dict. A session that never registered is the runtime's to limit.
 
 use super::HEARTBEATS_MISSED_MAX;
 use crate::Now;

@@ -9,14 +9,12 @@
 //! ```
 //!
 //! Two nodes may announce at once (the management server orders every node it reaches); each then confirms
-//! the other's
-//! announcement and ends when its own is confirmed or its peers are gone. A follower whose announcer is gone
-//! ends too,
-//! since the stop was decided. A peer that does not confirm within [`STOP_WAIT_MS`] is not waited for.
+//! the other's announcement and ends when its own is confirmed or its peers are gone. A follower whose
+//! announcer is gone ends too, since the stop was decided. A peer that does not confirm within
+//! [`STOP_WAIT_MS`] is not waited for.
 //!
-//! One node alone is stopped only if that ends no service: while it is still starting, if it is the only data
-//! node, or
-//! by force. After a forced stop the others end as well, with an error that names the cause.
+//! One node alone is stopped only if that ends no service: while it is still starting, if it is the only
+//! data node, or by force. After a forced stop the others end as well, with an error that names the cause.
 
 use super::{Qmgr, State, send};
 use crate::Now;

@@ -1,10 +1,9 @@
 //! A cluster of main roles on one thread, with fake TCs and LDMs, clients and a management server.
 //!
 //! Every pair of senders and receivers has a first-in first-out channel; which channel delivers next is the
-//! seed's
-//! choice, so every interleaving the design permits can happen. Coming and going of links travels in the
-//! channels too.
-//! The fakes check dict's side of the contract: at most one open request per table, no table added twice.
+//! seed's choice, so every interleaving the design permits can happen. Coming and going of links travels in
+//! the channels too. The fakes check dict's side of the contract: at most one open request per table, no
+//! table added twice.
 
 use crate::Now;
 use crate::mainrole::{MainRole, NodeStatus, StartPhase};

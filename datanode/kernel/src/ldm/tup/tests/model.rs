@@ -1,8 +1,7 @@
 //! A long random run of transactions on rows, compared with a model after every step.
 //!
 //! The model keeps for every key what is committed and what its transaction sees. Memory is scarce in most
-//! runs, so that
-//! every move meets `MemoryFull` somewhere; what is refused must leave everything as it was.
+//! runs, so that every move meets `MemoryFull` somewhere; what is refused must leave everything as it was.
 
 use std::collections::BTreeMap;
 
