@@ -7,6 +7,9 @@
 //!
 //! While no data node can be reached, calls wait up to [`ConnectOptions::wait`] and then fail with 4035;
 //! the driver goes on connecting for as long as the connection lives.
+//!
+//! Who waits for readiness is looked at with every tick of the driver, not by a timer of its own, so that a
+//! connection whose clock and links somebody else moves ([`crate::driven`]) waits by that clock.
 
 use crate::NdbError;
 use crate::batch::Batch;
@@ -19,7 +22,7 @@ use signals::{ErrorCode, NodeId};
 use std::future::Future;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -39,11 +42,40 @@ pub struct ClusterConnection {
     end: Arc<EndOfDriver>,
 }
 
+/// What those who wait for the cluster look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Readiness {
+    /// Data nodes that accept requests.
+    started: usize,
+    /// Ticks of the driver, so that everybody looks at the time once per tick.
+    ticks: u64,
+}
+
+impl Readiness {
+    /// Tells those who wait how many nodes are started, and whether time went on.
+    pub(crate) fn tell(sender: &watch::Sender<Self>, started: usize, ticked: bool) {
+        sender.send_if_modified(|state| {
+            let changed = ticked || state.started != started;
+            state.started = started;
+            state.ticks += u64::from(ticked);
+            changed
+        });
+    }
+}
+
+/// Where the time comes from.
+pub(crate) enum Clock {
+    /// The machine, since this moment.
+    Machine(Instant),
+    /// Whoever drives the connection; nanoseconds.
+    Told(AtomicU64),
+}
+
 pub(crate) struct Inner {
     shared: Mutex<Shared>,
     notify: Arc<Notify>,
-    started: Instant,
-    ready: watch::Receiver<bool>,
+    clock: Clock,
+    ready: watch::Receiver<Readiness>,
     options: ConnectOptions,
     place: Place,
     next_link: AtomicU16,
@@ -72,12 +104,15 @@ enum Waiter {
 
 /// Stops the driver task when the last clone of the connection is dropped.
 struct EndOfDriver {
-    task: tokio::task::AbortHandle,
+    /// None if somebody else drives.
+    task: Option<tokio::task::AbortHandle>,
 }
 
 impl Drop for EndOfDriver {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
@@ -129,26 +164,25 @@ impl ClusterConnection {
     fn open_at(options: ConnectOptions, place: Place, mgm: Option<NodeLink>) -> Result<Self, NdbError> {
         let wake = Wake::new().map_err(|e| out_of_descriptors(&e))?;
         let links = Links::new(&place, options.link, options.connect_timeout, Arc::new(wake));
-        let core = Core::new(options.core_options(&place, options.link, incarnation() >> 16));
-        let (ready_sender, ready) = watch::channel(false);
-        let notify = Arc::new(Notify::new());
-        let inner = Arc::new(Inner {
-            shared: Mutex::new(Shared { core, waiters: Vec::new(), free: Vec::new(), used: 0 }),
-            notify: Arc::clone(&notify),
-            started: Instant::now(),
-            ready,
-            next_link: AtomicU16::new(options.link.wrapping_add(1)),
-            options,
-            place,
-            mgm_handle: mgm.as_ref().map(|link| link.handle().clone()),
-            mgm: Mutex::new(mgm),
-        });
+        let (inner, ready) =
+            Inner::new(options, place, incarnation() >> 16, Clock::Machine(Instant::now()), mgm);
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             NdbError::with(ErrorCode::STATUS_ERROR, "a connection is opened inside a tokio runtime")
         })?;
-        let driver = Driver::new(Arc::clone(&inner), links, ready_sender)?;
-        let task = runtime.spawn(driver.run()).abort_handle();
+        let driver = Driver::new(Arc::clone(&inner), links, ready)?;
+        let task = Some(runtime.spawn(driver.run()).abort_handle());
         Ok(Self { inner, end: Arc::new(EndOfDriver { task }) })
+    }
+
+    /// A connection that nobody drives yet.
+    pub(crate) fn undriven(
+        options: ConnectOptions,
+        place: Place,
+        first_transaction: u64,
+    ) -> (Self, watch::Sender<Readiness>) {
+        let clock = Clock::Told(AtomicU64::new(0));
+        let (inner, ready) = Inner::new(options, place, first_transaction, clock, None);
+        (Self { inner, end: Arc::new(EndOfDriver { task: None }) }, ready)
     }
 
     /// Waits until a data node accepts requests.
@@ -156,15 +190,7 @@ impl ClusterConnection {
     /// # Errors
     /// 4035: none did within [`ConnectOptions::wait`].
     pub async fn wait_ready(&self) -> Result<(), NdbError> {
-        let mut ready = self.inner.ready.clone();
-        if *ready.borrow() {
-            return Ok(());
-        }
-        let waited = tokio::time::timeout(self.inner.options.wait, ready.wait_for(|r| *r)).await;
-        match waited {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(self.unavailable()),
-        }
+        self.wait_started(1, self.inner.options.wait).await
     }
 
     /// Waits until every data node of the configuration accepts requests.
@@ -172,14 +198,17 @@ impl ClusterConnection {
     /// # Errors
     /// 4035: `timeout` is over.
     pub async fn wait_all_ready(&self, timeout: Duration) -> Result<(), NdbError> {
-        let deadline = Instant::now() + timeout;
-        while !self.lock().core.all_ready() {
-            if Instant::now() >= deadline {
-                return Err(self.unavailable());
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        self.wait_started(self.inner.place.data_nodes.len(), timeout).await
+    }
+
+    async fn wait_started(&self, count: usize, wait: Duration) -> Result<(), NdbError> {
+        let deadline = self.now().after_ms(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let mut ready = self.inner.ready.clone();
+        let waited = ready.wait_for(|s| s.started >= count || self.now() >= deadline).await;
+        match waited {
+            Ok(state) if state.started >= count => Ok(()),
+            Ok(_) | Err(_) => Err(self.unavailable()),
         }
-        Ok(())
     }
 
     fn unavailable(&self) -> NdbError {
@@ -340,14 +369,47 @@ pub(crate) fn out_of_descriptors(error: &std::io::Error) -> NdbError {
 }
 
 impl Inner {
+    fn new(
+        options: ConnectOptions,
+        place: Place,
+        first_transaction: u64,
+        clock: Clock,
+        mgm: Option<NodeLink>,
+    ) -> (Arc<Self>, watch::Sender<Readiness>) {
+        let core = Core::new(options.core_options(&place, options.link, first_transaction));
+        let (ready_sender, ready) = watch::channel(Readiness::default());
+        let inner = Arc::new(Self {
+            shared: Mutex::new(Shared { core, waiters: Vec::new(), free: Vec::new(), used: 0 }),
+            notify: Arc::new(Notify::new()),
+            clock,
+            ready,
+            next_link: AtomicU16::new(options.link.wrapping_add(1)),
+            options,
+            place,
+            mgm_handle: mgm.as_ref().map(|link| link.handle().clone()),
+            mgm: Mutex::new(mgm),
+        });
+        (inner, ready_sender)
+    }
+
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
         // A panic while the lock was held is a fault of ours; the state is values and goes on being usable.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> Now {
-        Now(self.started.elapsed().as_nanos() as u64)
+    pub(crate) fn now(&self) -> Now {
+        match &self.clock {
+            Clock::Machine(started) => Now(started.elapsed().as_nanos() as u64),
+            Clock::Told(nanos) => Now(nanos.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The driver's: it is `now`. Without effect on a connection that goes by the machine's clock.
+    pub(crate) fn set_now(&self, now: Now) {
+        if let Clock::Told(nanos) = &self.clock {
+            nanos.store(now.0, Ordering::Relaxed);
+        }
     }
 }
 
@@ -377,7 +439,7 @@ impl Shared {
     }
 
     /// Takes what has become of requests to those who wait; returns whom to wake once the lock is free.
-    fn deliver(&mut self) -> Vec<Waker> {
+    pub(crate) fn deliver(&mut self) -> Vec<Waker> {
         let mut wakers = Vec::new();
         while let Some(completion) = self.core.next_completion() {
             let tag = match &completion {
@@ -403,7 +465,7 @@ impl Shared {
     }
 }
 
-fn wake_all(wakers: Vec<Waker>) {
+pub(crate) fn wake_all(wakers: Vec<Waker>) {
     for waker in wakers {
         waker.wake();
     }
@@ -476,14 +538,14 @@ fn watch_fd(fd: OwnedFd, interest: FdInterest) -> std::io::Result<AsyncFd<OwnedF
 struct Driver {
     inner: Arc<Inner>,
     links: Links,
-    ready: watch::Sender<bool>,
+    ready: watch::Sender<Readiness>,
     fds: Vec<LinkFd>,
     wake: AsyncFd<OwnedFd>,
     readable: Vec<NodeId>,
 }
 
 impl Driver {
-    fn new(inner: Arc<Inner>, links: Links, ready: watch::Sender<bool>) -> Result<Self, NdbError> {
+    fn new(inner: Arc<Inner>, links: Links, ready: watch::Sender<Readiness>) -> Result<Self, NdbError> {
         let wake = links.wake().as_fd().try_clone_to_owned().map_err(|e| out_of_descriptors(&e))?;
         let wake = watch_fd(wake, FdInterest::READABLE).map_err(|e| out_of_descriptors(&e))?;
         Ok(Self { inner, links, ready, fds: Vec::new(), wake, readable: Vec::new() })
@@ -544,10 +606,10 @@ impl Driver {
             self.links.reconnect(&mut locked.core);
         }
         let wakers = locked.deliver();
-        let is_ready = locked.core.is_ready();
+        let started = locked.core.started_nodes();
         drop(locked);
         wake_all(wakers);
-        self.ready.send_if_modified(|r| std::mem::replace(r, is_ready) != is_ready);
+        Readiness::tell(&self.ready, started, ticked);
         found
     }
 

@@ -38,6 +38,7 @@ pub mod cluster;
 pub mod connect;
 pub mod core;
 pub mod dictionary;
+pub mod driven;
 pub mod error;
 mod net;
 pub mod poll;

@@ -57,7 +57,7 @@ use scan::{Fragment, ScanRecord};
 use signals::ids::Epoch;
 use signals::{BlockNumber, BlockRef, ErrorCode, NodeId, TableId};
 use slots::Slots;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use trans::Trans;
 
 /// Monotonic time in nanoseconds, as the driver tells it.
@@ -186,10 +186,11 @@ pub struct Core {
 
     tables: HashMap<String, TableHandle>,
     tables_by_id: HashMap<TableId, TableHandle>,
-    dict: HashMap<u32, PendingDict>,
+    // Ordered where it is gone through, so that the same input always gives the same output.
+    dict: BTreeMap<u32, PendingDict>,
     next_request: u32,
     /// Committed reads that wait for their table's new placement.
-    parked: HashMap<TableId, Vec<Parked>>,
+    parked: BTreeMap<TableId, Vec<Parked>>,
 
     transactions: Vec<Trans>,
     free_transactions: Vec<u16>,
@@ -232,9 +233,9 @@ impl Core {
             ticked_at: Now(0),
             tables: HashMap::new(),
             tables_by_id: HashMap::new(),
-            dict: HashMap::new(),
+            dict: BTreeMap::new(),
             next_request: 0,
-            parked: HashMap::new(),
+            parked: BTreeMap::new(),
             transactions: Vec::new(),
             free_transactions: Vec::new(),
             next_transaction: options.first_transaction,

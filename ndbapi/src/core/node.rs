@@ -124,6 +124,12 @@ impl Core {
         self.nodes.iter().any(Node::is_started)
     }
 
+    /// How many data nodes accept requests.
+    #[must_use]
+    pub fn started_nodes(&self) -> usize {
+        self.nodes.iter().filter(|n| n.is_started()).count()
+    }
+
     /// Whether every data node accepts requests.
     #[must_use]
     pub fn all_ready(&self) -> bool {
