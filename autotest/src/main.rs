@@ -6,11 +6,12 @@
 //! machine's packages where a test client is missing and this is root.
 
 mod clients;
+mod sim;
 mod tidy;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{self, ExitCode};
 use std::time::Instant;
 
 /// Runs all of nucdb's checks and tests.
@@ -29,6 +30,15 @@ struct Arguments {
     /// Never install missing test clients, only name them
     #[arg(long)]
     no_install: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What else it does.
+#[derive(Subcommand)]
+enum Command {
+    /// Runs a whole cluster in the simulator
+    Sim(sim::Arguments),
 }
 
 /// A step: its name, what it is for, and its work.
@@ -72,6 +82,9 @@ const STEPS: [Step; 7] = [
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(Command::Sim(arguments)) = &arguments.command {
+        return sim::main(arguments);
+    }
     if arguments.list {
         for step in &STEPS {
             println!("{:<10} {}", step.name, step.about);
@@ -114,7 +127,7 @@ fn main() -> ExitCode {
 
 fn cargo(context: &Context, arguments: &[&str]) -> Result<(), String> {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program).args(arguments).current_dir(&context.root).status();
+    let status = process::Command::new(program).args(arguments).current_dir(&context.root).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("cargo {} ended with {status}", arguments.join(" "))),

@@ -96,7 +96,8 @@ pub fn peers(cluster: &ClusterConfig, own: NodeId) -> impl Iterator<Item = (Node
 }
 
 /// The LDM and TC instances among a worker's roles, whether it has the main role, and whether it receives.
-pub(crate) fn hosted(roles: &[Role]) -> (Vec<u16>, Vec<u16>, bool, bool) {
+#[must_use]
+pub fn hosted(roles: &[Role]) -> (Vec<u16>, Vec<u16>, bool, bool) {
     let (mut ldms, mut tcs, mut main, mut receives) = (Vec::new(), Vec::new(), false, false);
     for role in roles {
         match role {

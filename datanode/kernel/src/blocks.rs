@@ -6,6 +6,7 @@
 
 use crate::Now;
 use crate::ldm::Ldm;
+use crate::ldm::digest::FragmentDigest;
 use crate::mainrole::MainRole;
 use crate::outbox::{Outbox, RouteId, Severity};
 use crate::setup::NodeSetup;
@@ -102,6 +103,18 @@ impl BlockSet {
             self.ldms.iter().flatten().map(|l| l.in_use()).map(|(ops, scans)| ops + scans).sum();
         let tcs: usize = self.tcs.iter().flatten().map(|t| t.in_use()).map(|(trans, ops)| trans + ops).sum();
         ldms + tcs
+    }
+
+    /// What every fragment of this worker's LDMs holds; see [`Ldm::digests`].
+    #[must_use]
+    pub fn digests(&self) -> Vec<FragmentDigest> {
+        self.ldms.iter().flatten().flat_map(|ldm| ldm.digests()).collect()
+    }
+
+    /// Whether dropped tables still hold memory.
+    #[must_use]
+    pub fn is_burying(&self) -> bool {
+        self.ldms.iter().flatten().any(|ldm| ldm.is_burying())
     }
 
     #[cold]

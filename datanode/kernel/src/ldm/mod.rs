@@ -7,6 +7,7 @@
 //! [`page::DataMemory`].
 
 pub mod acc;
+pub mod digest;
 pub mod fragment;
 pub mod lqh;
 pub mod page;

@@ -43,6 +43,7 @@ mod table;
 mod tests;
 
 use crate::Now;
+use crate::ldm::digest::FragmentDigest;
 use crate::ldm::page::DataMemory;
 use crate::outbox::Outbox;
 use crate::pool::Pool;
@@ -155,6 +156,18 @@ impl Ldm {
     /// Gives the memory of dropped tables back, a slice at a time.
     pub fn tick(&mut self, _now: Now, _out: &mut Outbox) {
         self.tables.bury();
+    }
+
+    /// What every fragment here holds, for comparing replicas; reads every row.
+    #[must_use]
+    pub fn digests(&self) -> Vec<FragmentDigest> {
+        self.tables.digests().collect()
+    }
+
+    /// Whether dropped tables still hold memory; it is given back a slice per tick.
+    #[must_use]
+    pub fn is_burying(&self) -> bool {
+        self.tables.is_burying()
     }
 
     /// Operations and scans in use: both are 0 when the cluster is quiet.

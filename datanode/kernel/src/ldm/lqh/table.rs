@@ -3,6 +3,7 @@
 //! A dropped table's fragments go to a graveyard whose memory is given back in slices, so that dropping a
 //! large table does not hold up the worker.
 
+use crate::ldm::digest::FragmentDigest;
 use crate::ldm::fragment::Fragment;
 use crate::ldm::page::DataMemory;
 use crate::ldm::tup::RowLayout;
@@ -160,6 +161,22 @@ impl Tables {
             self.graveyard.extend(table.fragments.into_iter().flatten().map(|f| *f));
         }
         out.control(me, dict, &ControlSignal::TableConf { table: id });
+    }
+
+    /// What every fragment here holds.
+    pub(super) fn digests(&self) -> impl Iterator<Item = FragmentDigest> {
+        self.by_id.iter().enumerate().flat_map(|(id, table)| {
+            let fragments = table.iter().flat_map(|t| t.fragments.iter().enumerate());
+            fragments.filter_map(move |(number, fragment)| {
+                let (id, number) = (TableId(id as u32), FragmentId(number as u16));
+                fragment.as_deref().map(|f| FragmentDigest::of(id, number, f))
+            })
+        })
+    }
+
+    /// Whether dropped tables still hold memory.
+    pub(super) fn is_burying(&self) -> bool {
+        !self.graveyard.is_empty()
     }
 
     /// Gives some memory of dropped tables back.

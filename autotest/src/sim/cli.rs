@@ -1,0 +1,291 @@
+//! `autotest sim`: runs seeds and says what came of them.
+//!
+//! The first line is always the seed (or the seeds) and the commit. A failure is printed in about ten
+//! lines, with the command that runs it again; before that, the run is tried with fewer and fewer troubles,
+//! to show only those it takes.
+
+use super::plan::Plan;
+use super::run::{Options, Outcome, run};
+use clap::Args;
+use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The plans every seed is run with in turn, unless one is named.
+const PLANS: [(&str, &str); 1] = [("bank", include_str!("../../workloads/bank.toml"))];
+/// Runs a failure may cost to be made smaller.
+const SHRINK_RUNS: usize = 60;
+
+/// Runs the cluster in the simulator.
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Run this seed alone
+    #[arg(long, conflicts_with_all = ["seeds", "minutes"])]
+    seed: Option<u64>,
+    /// Run seeds A to B (`A..B`, B included)
+    #[arg(long, value_parser = seeds)]
+    seeds: Option<(u64, u64)>,
+    /// Run seeds from a new beginning for this long
+    #[arg(long, conflicts_with = "seeds")]
+    minutes: Option<u64>,
+    /// Seeds run at once
+    #[arg(long, default_value_t = 1)]
+    jobs: u64,
+    /// The workload: a name of the built-in ones, or a TOML file; all built-in ones in turn if absent
+    #[arg(long)]
+    workload: Option<String>,
+    /// Print everything that happens (with --seed)
+    #[arg(long)]
+    trace: bool,
+    /// Leave out these troubles, by number
+    #[arg(long, value_delimiter = ',')]
+    without: Vec<usize>,
+    /// Show failures as they are, without looking for a smaller one
+    #[arg(long)]
+    no_shrink: bool,
+}
+
+fn seeds(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) = text.split_once("..").ok_or("not of the form A..B")?;
+    let number = |t: &str| t.trim_start_matches('=').parse::<u64>().map_err(|e| format!("{t}: {e}"));
+    let (from, to) = (number(from)?, number(to)?);
+    if to < from { Err("the range is empty".into()) } else { Ok((from, to)) }
+}
+
+/// Runs.
+pub(crate) fn main(arguments: &Arguments) -> ExitCode {
+    let plans = match plans(arguments.workload.as_deref()) {
+        Ok(plans) => plans,
+        Err(error) => {
+            eprintln!("autotest: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // A panic in a run is a finding and is reported with its seed.
+    std::panic::set_hook(Box::new(|_| {}));
+    if let Some(seed) = arguments.seed {
+        println!("seed {seed}, commit {}", commit());
+        return one(seed, &plans, arguments);
+    }
+    many(&plans, arguments)
+}
+
+/// The plan of a seed, if several are run in turn.
+fn plan_of(plans: &[Plan], seed: u64) -> &Plan {
+    &plans[(seed % plans.len() as u64) as usize]
+}
+
+fn plans(named: Option<&str>) -> Result<Vec<Plan>, String> {
+    match named {
+        None => PLANS.iter().map(|(name, text)| Plan::parse(name, text)).collect(),
+        Some(name) => {
+            if let Some((name, text)) = PLANS.iter().find(|(n, _)| *n == name) {
+                return Ok(vec![Plan::parse(name, text)?]);
+            }
+            let path = PathBuf::from(name);
+            let text = std::fs::read_to_string(&path).map_err(|error| {
+                let known: Vec<&str> = PLANS.iter().map(|(n, _)| *n).collect();
+                format!("{name} is no built-in workload ({}) and no file: {error}", known.join(", "))
+            })?;
+            Ok(vec![Plan::parse(name, &text)?])
+        }
+    }
+}
+
+fn commit() -> String {
+    let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let text = output
+        .ok()
+        .filter(|o| o.status.success())
+        .map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
+    text.unwrap_or_else(|| "unknown".into())
+}
+
+/// Runs a seed; a panic is a violation.
+fn guarded(seed: u64, plan: &Plan, options: &Options) -> Outcome {
+    match std::panic::catch_unwind(AssertUnwindSafe(|| run(seed, plan, options))) {
+        Ok(outcome) => outcome,
+        Err(panic) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                .unwrap_or_default();
+            Outcome { violations: vec![format!("panic: {text}")], ..Outcome::default() }
+        }
+    }
+}
+
+fn one(seed: u64, plans: &[Plan], arguments: &Arguments) -> ExitCode {
+    let plan = plan_of(plans, seed);
+    let left_out: BTreeSet<usize> = arguments.without.iter().copied().collect();
+    let begun = Instant::now();
+    let options = Options { print: arguments.trace, left_out, ..Options::default() };
+    let outcome = guarded(seed, plan, &options);
+    print!("{}", describe(seed, plan, &outcome));
+    println!("{:.3} s", begun.elapsed().as_secs_f64());
+    if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Everything about a run.
+fn describe(seed: u64, plan: &Plan, outcome: &Outcome) -> String {
+    let mut text = format!("seed {seed}, workload {}: {}\n", plan.name, outcome.shape);
+    text += &format!(
+        "  {:.1} s virtual, {} signals, {} transactions, the database lost {} times, trace {:016x}\n",
+        outcome.virtual_ns as f64 / 1e9,
+        outcome.signals,
+        outcome.acts,
+        outcome.resets,
+        outcome.hash
+    );
+    for (number, line) in outcome.troubles.iter().enumerate() {
+        text += &format!("  trouble {number}: {line}\n");
+    }
+    for line in &outcome.log {
+        text += &format!("  {line}\n");
+    }
+    for violation in &outcome.violations {
+        text += &format!("  VIOLATION: {violation}\n");
+    }
+    text
+}
+
+/// Sums over many runs.
+#[derive(Default)]
+struct Totals {
+    virtual_ns: AtomicU64,
+    signals: AtomicU64,
+    acts: AtomicU64,
+    resets: AtomicU64,
+}
+
+impl Totals {
+    fn add(&self, outcome: &Outcome) {
+        self.virtual_ns.fetch_add(outcome.virtual_ns, Ordering::Relaxed);
+        self.signals.fetch_add(outcome.signals, Ordering::Relaxed);
+        self.acts.fetch_add(outcome.acts, Ordering::Relaxed);
+        self.resets.fetch_add(outcome.resets, Ordering::Relaxed);
+    }
+}
+
+fn many(plans: &[Plan], arguments: &Arguments) -> ExitCode {
+    let (from, to) = match (arguments.seeds, arguments.minutes) {
+        (Some(range), _) => range,
+        (None, Some(_)) => {
+            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            (since.map_or(1, |d| d.as_secs() * 1000), u64::MAX)
+        }
+        (None, None) => (1, 200),
+    };
+    println!("seeds {from}..{to}, commit {}", commit());
+    let begun = Instant::now();
+    let deadline = arguments.minutes.map(|m| begun + Duration::from_secs(m * 60));
+    let (next, done, totals) = (AtomicU64::new(from), AtomicU64::new(0), Totals::default());
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..arguments.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed > to || deadline.is_some_and(|d| Instant::now() >= d) {
+                        return;
+                    }
+                    let outcome = guarded(seed, plan_of(plans, seed), &Options::default());
+                    totals.add(&outcome);
+                    done.fetch_add(1, Ordering::Relaxed);
+                    if !outcome.violations.is_empty()
+                        && let Ok(mut failures) = failures.lock()
+                    {
+                        failures.push((seed, outcome));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap_or_default();
+    failures.sort_by_key(|(seed, _)| *seed);
+    for (seed, outcome) in failures.iter().take(5) {
+        let plan = plan_of(plans, *seed);
+        print!("{}", failure(*seed, plan, outcome, arguments));
+    }
+    summary(&totals, done.into_inner(), &failures, begun.elapsed(), arguments.jobs.max(1));
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn summary(totals: &Totals, done: u64, failures: &[(u64, Outcome)], took: Duration, jobs: u64) {
+    let seconds = took.as_secs_f64();
+    let virtual_hours = totals.virtual_ns.load(Ordering::Relaxed) as f64 / 3.6e12;
+    println!(
+        "{done} seeds in {seconds:.1} s ({:.0} per minute), {} failed; {virtual_hours:.2} cluster hours, {:.2} per CPU minute; {} signals, {} \
+         transactions, {} total losses",
+        done as f64 / seconds * 60.0,
+        failures.len(),
+        virtual_hours / (seconds * jobs as f64 / 60.0),
+        totals.signals.load(Ordering::Relaxed),
+        totals.acts.load(Ordering::Relaxed),
+        totals.resets.load(Ordering::Relaxed),
+    );
+    if failures.len() > 5 {
+        let seeds: Vec<String> = failures.iter().map(|(seed, _)| seed.to_string()).collect();
+        println!("failed seeds: {}", seeds.join(" "));
+    }
+}
+
+/// A failure in about ten lines, made smaller first.
+fn failure(seed: u64, plan: &Plan, outcome: &Outcome, arguments: &Arguments) -> String {
+    let mut left_out: BTreeSet<usize> = BTreeSet::new();
+    let mut smallest = None;
+    if !arguments.no_shrink {
+        (left_out, smallest) = shrink(seed, plan, outcome);
+    }
+    let shown = smallest.as_ref().unwrap_or(outcome);
+    let mut text = format!("--- seed {seed}, workload {}: {}\n", plan.name, shown.shape);
+    for (number, line) in shown.troubles.iter().enumerate().filter(|(n, _)| !left_out.contains(n)).take(8) {
+        text += &format!("    trouble {number}: {line}\n");
+    }
+    for line in shown.log.iter().rev().take(4).rev() {
+        text += &format!("    {line}\n");
+    }
+    for violation in shown.violations.iter().take(2) {
+        text += &format!("    VIOLATION: {violation}\n");
+    }
+    let without: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+    let without =
+        if without.is_empty() { String::new() } else { format!(" --without {}", without.join(",")) };
+    text +=
+        &format!("    again: cargo autotest sim --workload {} --seed {seed}{without} --trace\n", plan.name);
+    text
+}
+
+/// Leaves troubles out as long as the run still fails: halves first, then one by one.
+fn shrink(seed: u64, plan: &Plan, outcome: &Outcome) -> (BTreeSet<usize>, Option<Outcome>) {
+    let count = outcome.troubles.len();
+    let mut left_out = BTreeSet::new();
+    let mut smallest = None;
+    let mut runs = 0;
+    let mut size = count.div_ceil(2);
+    while size > 0 && runs < SHRINK_RUNS {
+        let mut start = 0;
+        while start < count && runs < SHRINK_RUNS {
+            let mut attempt: BTreeSet<usize> = left_out.clone();
+            attempt.extend(start..(start + size).min(count));
+            start += size;
+            if attempt.len() == left_out.len() {
+                continue;
+            }
+            runs += 1;
+            let options = Options { left_out: attempt.clone(), ..Options::default() };
+            let tried = guarded(seed, plan, &options);
+            if !tried.violations.is_empty() {
+                left_out = attempt;
+                smallest = Some(tried);
+            }
+        }
+        size = if size == 1 { 0 } else { size.div_ceil(2) };
+    }
+    (left_out, smallest)
+}
