@@ -254,7 +254,9 @@ impl Parts {
     /// Starts the thread; the blocks are made on it, so that their memory is local to its CPU.
     fn spawn(self) -> std::io::Result<JoinHandle<()>> {
         let name = self.plan.name();
+        let context = tracing::Span::current();
         std::thread::Builder::new().name(name).spawn(move || {
+            let _context = context.entered();
             bind(&self.plan);
             let directory = self.directory.clone();
             match self.into_worker() {
@@ -277,6 +279,23 @@ impl Parts {
         let spin = Duration::from_micros(u64::from(self.plan.spin_time_us));
         Worker::new(core, self.receivers, self.orders, wake, epoll, self.started, spin)
     }
+}
+
+/// Starts a thread that is no worker. A bug of ours in it ends the node, as it does on a worker: a node that
+/// no longer accepts or connects would be half alive.
+fn helper(
+    name: String,
+    directory: Arc<Directory>,
+    work: impl FnOnce(&Arc<Directory>) + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    let context = tracing::Span::current();
+    let thread = std::thread::Builder::new().name(name.clone()).stack_size(256 << 10);
+    thread.spawn(move || {
+        let _context = context.entered();
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&directory))).is_err() {
+            directory.request_exit(format!("thread {name} failed on an internal error, see the log"), true);
+        }
+    })
 }
 
 /// Binds the calling thread to its CPUs; one that cannot be bound runs anywhere.
@@ -313,8 +332,9 @@ impl Node {
     ) -> std::io::Result<()> {
         let peers: Peers = setup::peers(cluster, own.node_id).collect();
         let directory = self.directory.clone();
-        let thread = std::thread::Builder::new().name("accept".to_owned()).stack_size(256 << 10);
-        self.helpers.push(thread.spawn(move || connect::accept(acceptor, &directory, &peers))?);
+        self.helpers.push(helper("accept".to_owned(), directory, move |directory| {
+            connect::accept(acceptor, directory, &peers);
+        })?);
         for peer in cluster.data_nodes.iter().filter(|peer| peer.node_id < own.node_id) {
             let target = Target {
                 node: peer.node_id,
@@ -330,10 +350,10 @@ impl Node {
                 socket: setup::socket_options(cluster.tcp(own.node_id, peer.node_id)),
                 in_process,
             };
-            let directory = self.directory.clone();
             let name = format!("connect{}", peer.node_id);
-            let thread = std::thread::Builder::new().name(name).stack_size(256 << 10);
-            self.helpers.push(thread.spawn(move || connect::keep_connected(&target, &directory))?);
+            self.helpers.push(helper(name, self.directory.clone(), move |directory| {
+                connect::keep_connected(&target, directory);
+            })?);
         }
         Ok(())
     }

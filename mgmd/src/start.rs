@@ -134,8 +134,15 @@ impl Mgmd {
     }
 
     /// Waits until the server has stopped (SHUTDOWN, or STOP of its node id).
+    ///
+    /// # Panics
+    /// If the server did: a bug of ours must not look like an operator's order.
     pub async fn stopped(&mut self) {
-        let _ = (&mut self.task).await;
+        if let Err(error) = (&mut self.task).await
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
     }
 
     /// Stops it: every link is closed, the log is written.

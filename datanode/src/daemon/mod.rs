@@ -15,7 +15,7 @@ use crate::node::Options;
 use crate::setup::StartError;
 use clap::{Parser, ValueEnum};
 use data_dir::DataDir;
-use manage::Managed;
+use manage::{Managed, StopSignals};
 use signals::NodeId;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -92,14 +92,31 @@ pub fn main_from(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Exi
     }
 }
 
-/// Joins the cluster, runs the node, and returns why it ended.
+/// Runs the node of a command line until it ends, by itself or by a signal; returns why it ended.
 ///
 /// # Errors
 /// It could not start.
 pub fn run(options: &DaemonOptions) -> Result<crate::Exit, StartError> {
     let stop = manage::stop_on_signals()?;
-    let wanted = options.node_id.map(NodeId);
-    let joined = manage::join(&options.connect_string, wanted)?;
+    if options.initial {
+        tracing::info!("initial start: nothing of an earlier run is used");
+    }
+    serve(&options.connect_string, options.node_id.map(NodeId), &Options::default(), &stop)
+}
+
+/// Joins the cluster as a data node, runs the node until it ends or `stop` counts a signal, and returns why
+/// it ended. What the daemon does, without a command line and signals of its own: for a process with several
+/// nodes.
+///
+/// # Errors
+/// It could not start.
+pub fn serve(
+    connect_string: &str,
+    wanted: Option<NodeId>,
+    options: &Options,
+    stop: &StopSignals,
+) -> Result<crate::Exit, StartError> {
+    let joined = manage::join(connect_string, wanted)?;
     let config = joined.handle().config();
     let node_id = joined.handle().node_id();
     let own = config
@@ -107,14 +124,11 @@ pub fn run(options: &DaemonOptions) -> Result<crate::Exit, StartError> {
         .ok_or_else(|| StartError(format!("the configuration has no data node {node_id}")))?;
     let data_dir = DataDir::open(&own.data_dir, node_id)?;
     tracing::info!("data node {node_id} of cluster {}, DataDir {}", config.name, data_dir.path().display());
-    if options.initial {
-        tracing::info!("initial start: nothing of an earlier run is used");
-    }
-    let node = crate::node::start(&config, node_id, &Options::default())?;
+    let node = crate::node::start(&config, node_id, options)?;
     for line in node.layout().describe().lines() {
         tracing::info!("{line}");
     }
-    let exit = Managed::new(node, joined).run(&stop);
+    let exit = Managed::new(node, joined).run(stop);
     drop(data_dir);
     Ok(exit)
 }

@@ -31,7 +31,14 @@ where
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| thread_failed(&e))?;
     let thread = std::thread::Builder::new().name(name.to_owned());
-    thread.spawn(move || runtime.block_on(main())).map_err(|e| thread_failed(&e))
+    // Where several nodes share a process, the log lines of this thread are its starter's.
+    let context = tracing::Span::current();
+    thread
+        .spawn(move || {
+            let _context = context.entered();
+            runtime.block_on(main());
+        })
+        .map_err(|e| thread_failed(&e))
 }
 
 /// A node's lasting link, for plain threads.
