@@ -27,6 +27,9 @@ struct Arguments {
 enum Command {
     /// Start a cluster on this machine: one management server, data nodes, one SQL node
     Quickstart(nucdb::quickstart::Arguments),
+    /// All nodes of a quickstart folder in one process, as `quickstart --single-process --detach` starts it
+    #[command(hide = true)]
+    Single(nucdb::quickstart::SingleArguments),
     /// Stop a cluster that quickstart started
     Stop(nucdb::stop::Arguments),
     /// Manage a running cluster
@@ -36,20 +39,34 @@ enum Command {
     Bench(nucdb::bench::Command),
 }
 
+impl Command {
+    /// Whether the command runs nodes and sets up their log.
+    fn logs_itself(&self) -> bool {
+        match self {
+            Self::Quickstart(arguments) => arguments.single_process && !arguments.detach,
+            Self::Single(_) => true,
+            Self::Stop(_) | Self::Mgm(_) | Self::Bench(_) => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let raw: Vec<OsString> = std::env::args_os().collect();
     if let Some(exit) = server(&raw) {
         return exit;
     }
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()),
-        )
-        .with_writer(std::io::stderr)
-        .init();
     let arguments = Arguments::parse_from(nucdb::bench::fix_arguments(raw));
+    if !arguments.command.logs_itself() {
+        tracing_subscriber::fmt()
+            .with_env_filter(
+                tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into()),
+            )
+            .with_writer(std::io::stderr)
+            .init();
+    }
     let result = match &arguments.command {
         Command::Quickstart(arguments) => nucdb::quickstart::run(arguments),
+        Command::Single(arguments) => nucdb::quickstart::run_single(arguments),
         Command::Stop(arguments) => nucdb::stop::run(arguments),
         Command::Mgm(arguments) => return nucdb::mgm::run(arguments),
         Command::Bench(command) => nucdb::bench::run(command).map_err(|e| e.to_string()),

@@ -2,16 +2,23 @@
 //!
 //! The SQL node goes first, so that its clients hear from it and not from a vanished cluster; then the data
 //! nodes together, by order of the management server, so that none sees another as lost; the management
-//! server last.
+//! server last. A cluster in one process does the same by itself when it is asked to end.
+//!
+//! What runs is taken from the pid files; `config.ini` may have been edited since. Without a usable one the
+//! data nodes are asked one by one.
 
-use crate::quickstart::{Layout, read_pid, remove_pid, stop_process};
+use crate::quickstart::{
+    Layout, SINGLE, cluster_folder, names_of_pid_files, read_pid, remove_pid, stop_process,
+};
 use clap::Args;
 use mgmd::command::{Format, Session};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a process may take to end.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// How long the process of a whole cluster may take to end.
+const STOP_LIMIT_SINGLE: Duration = Duration::from_secs(60);
 
 /// Command line of `nucdb stop`.
 #[derive(Args, Debug)]
@@ -26,45 +33,54 @@ pub struct Arguments {
 /// # Errors
 /// There is none in the folder, or a process does not end.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
-    let layout = Layout::open(&arguments.dir)?;
-    if layout.process_names().iter().all(|name| read_pid(&layout.dir, name).is_none()) {
-        println!("The cluster in {} is not running.", layout.dir.display());
+    let dir = cluster_folder(&arguments.dir)?;
+    if names_of_pid_files(&dir).iter().all(|name| read_pid(&dir, name).is_none()) {
+        println!("The cluster in {} is not running.", dir.display());
         return Ok(());
     }
-    stop(&layout)?;
-    println!("The cluster in {} is stopped.", layout.dir.display());
+    stop(&dir)?;
+    println!("The cluster in {} is stopped.", dir.display());
     Ok(())
 }
 
-/// Stops what runs of a cluster, in order.
+/// Stops what runs of the cluster in `dir` (absolute), in order.
 ///
 /// # Errors
 /// A process does not end; the others are stopped all the same.
-pub fn stop(layout: &Layout) -> Result<(), String> {
+pub fn stop(dir: &Path) -> Result<(), String> {
     let mut troubles = Vec::new();
-    end(layout, "sqlnode", &mut troubles);
+    end(dir, SINGLE, STOP_LIMIT_SINGLE, &mut troubles);
+    end(dir, "sqlnode", STOP_LIMIT, &mut troubles);
     let data: Vec<String> =
-        layout.process_names().into_iter().filter(|n| n.starts_with("datanode")).collect();
-    if read_pid(&layout.dir, "mgmd").is_some() && data.iter().any(|n| read_pid(&layout.dir, n).is_some()) {
-        let mut session = Session::new(&format!("127.0.0.1:{}", layout.ports.mgm), Format::Text);
-        let reply = session.execute("SHUTDOWN");
-        if reply.exit_code != 0 {
-            eprintln!("nucdb: the management server did not stop the data nodes: {}", reply.text.trim_end());
+        names_of_pid_files(dir).into_iter().filter(|n| n.starts_with("datanode")).collect();
+    if read_pid(dir, "mgmd").is_some() && data.iter().any(|n| read_pid(dir, n).is_some()) {
+        match Layout::open(dir) {
+            Ok(layout) => shut_down(&layout),
+            Err(why) => eprintln!("nucdb: the data nodes are stopped one by one: {why}"),
         }
     }
     for name in &data {
-        end(layout, name, &mut troubles);
+        end(dir, name, STOP_LIMIT, &mut troubles);
     }
-    end(layout, "mgmd", &mut troubles);
+    end(dir, "mgmd", STOP_LIMIT, &mut troubles);
     if troubles.is_empty() { Ok(()) } else { Err(troubles.join("; ")) }
 }
 
-fn end(layout: &Layout, name: &str, troubles: &mut Vec<String>) {
-    if let Some(pid) = read_pid(&layout.dir, name)
-        && let Err(trouble) = stop_process(pid, STOP_LIMIT)
+/// Has the management server stop the data nodes.
+fn shut_down(layout: &Layout) {
+    let mut session = Session::new(&format!("127.0.0.1:{}", layout.ports.mgm), Format::Text);
+    let reply = session.execute("SHUTDOWN");
+    if reply.exit_code != 0 {
+        eprintln!("nucdb: the management server did not stop the data nodes: {}", reply.text.trim_end());
+    }
+}
+
+fn end(dir: &Path, name: &str, limit: Duration, troubles: &mut Vec<String>) {
+    if let Some(pid) = read_pid(dir, name)
+        && let Err(trouble) = stop_process(pid, limit)
     {
         troubles.push(format!("{name}: {trouble}; end it with kill -9 {pid}"));
         return;
     }
-    remove_pid(&layout.dir, name);
+    remove_pid(dir, name);
 }

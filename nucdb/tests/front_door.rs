@@ -3,9 +3,10 @@
 // A test's helpers may unwrap as the test itself may.
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A cluster's folder and ports; whatever is left running in it is stopped at the end.
 struct Folder {
@@ -30,9 +31,30 @@ impl Folder {
     }
 
     fn quickstart(&self) -> Output {
+        self.quickstart_with(&[])
+    }
+
+    fn quickstart_with(&self, more: &[&str]) -> Output {
         let ports = [self.mgm_port.to_string(), self.sql_port.to_string()];
-        let dir = self.dir();
-        nucdb(&dir, &["quickstart", "--detach", "--mgm-port", &ports[0], "--sql-port", &ports[1], "--dir"])
+        let mut arguments = vec!["quickstart", "--detach", "--mgm-port", &ports[0], "--sql-port", &ports[1]];
+        arguments.extend(more);
+        arguments.push("--dir");
+        nucdb(&self.dir(), &arguments)
+    }
+
+    /// Runs the management client with these commands on its input.
+    fn mgm(&self, arguments: &[&str], input: &str) -> Output {
+        let connect = format!("127.0.0.1:{}", self.mgm_port);
+        let mut client = Command::new(env!("CARGO_BIN_EXE_nucdb"))
+            .args(["mgm", "-c", &connect])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        client.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        client.wait_with_output().unwrap()
     }
 
     fn stop(&self) -> Output {
@@ -153,4 +175,101 @@ fn what_is_in_the_way_is_said_in_one_line_and_nothing_is_left() {
     assert!(!refused.status.success() && said(&refused).contains("is a file"), "{}", said(&refused));
     let empty = nucdb(&file, &["stop", "--dir"]);
     assert!(!empty.status.success() && said(&empty).contains("holds no cluster"), "{}", said(&empty));
+}
+
+#[test]
+fn one_process_is_started_and_stopped_like_many_and_both_take_the_same_folder() {
+    let cluster = Folder::new();
+    let single = ["--single-process"];
+    let first = cluster.quickstart_with(&single);
+    assert!(first.status.success(), "{}", said(&first));
+    assert_eq!(cluster.pid_files(), 1);
+    let pid = std::fs::read_to_string(cluster.dir().join("single.pid")).unwrap();
+    let status = cluster.mgm(&["--json", "-e", "SHOW"], "");
+    let text = String::from_utf8(status.stdout).unwrap();
+    assert_eq!(text.matches(&format!("\"pid\":{pid},")).count(), 4, "all four nodes are one process: {text}");
+    let log = std::fs::read_to_string(cluster.dir().join("single.log")).unwrap();
+    for line in ["mgmd: ready", "datanode{id=1}: node 1: started", "sqlnode: joined"] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
+    assert!(log.contains("sqlnode: connected to data node 2 at this process"), "rings, not sockets: {log}");
+
+    for form in [&single[..], &[]] {
+        let again = cluster.quickstart_with(form);
+        assert!(!again.status.success());
+        assert!(said(&again).contains("is running already"), "{}", said(&again));
+    }
+    let stopped = cluster.stop();
+    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert_eq!(cluster.pid_files(), 0);
+    let log = std::fs::read_to_string(cluster.dir().join("single.log")).unwrap();
+    assert!(log.contains("datanode{id=2}: stopped: planned stop") && !log.contains("ERROR"), "{log}");
+
+    let many = cluster.quickstart();
+    assert!(many.status.success(), "{}", said(&many));
+    assert_eq!(cluster.pid_files(), 4);
+    assert!(cluster.stop().status.success());
+    let one = cluster.quickstart_with(&single);
+    assert!(one.status.success(), "{}", said(&one));
+
+    // The data nodes and the management server end by order; the SQL node stays until it is stopped.
+    let shutdown = cluster.mgm(&["-e", "SHUTDOWN"], "");
+    assert!(shutdown.status.success(), "{}", said(&shutdown));
+    assert_eq!(cluster.pid_files(), 1);
+    let stopped = cluster.stop();
+    assert!(stopped.status.success() && said(&stopped).contains("is stopped"), "{}", said(&stopped));
+}
+
+#[test]
+fn a_single_process_that_cannot_start_says_why_and_leaves_nothing() {
+    let cluster = Folder::new();
+    let single = ["--single-process"];
+    let taken = TcpListener::bind(("127.0.0.1", cluster.sql_port)).unwrap();
+    let refused = cluster.quickstart_with(&single);
+    assert!(!refused.status.success());
+    let line = said(&refused);
+    assert!(line.contains("--sql-port") && line.trim().lines().count() == 1, "{line}");
+    drop(taken);
+    assert!(cluster.quickstart_with(&single).status.success());
+    assert!(cluster.stop().status.success());
+
+    let folder = cluster.dir().join("datanode1");
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::write(&folder, "x").unwrap();
+    let refused = cluster.quickstart_with(&single);
+    let text = said(&refused);
+    assert!(!refused.status.success(), "{text}");
+    assert!(
+        text.contains("single ended (exit status: 1)") && text.contains("datanode1: cannot start"),
+        "{text}"
+    );
+    assert!(text.contains("DataDir") && text.lines().count() <= 13, "{text}");
+    assert_eq!(cluster.pid_files(), 0);
+
+    // In the foreground it is the front door itself that ends.
+    let refused = nucdb(&cluster.dir(), &["quickstart", "--single-process", "--dir"]);
+    let text = said(&refused);
+    assert!(!refused.status.success() && text.contains("nucdb: datanode1: cannot start"), "{text}");
+    assert_eq!(cluster.pid_files(), 0);
+}
+
+#[test]
+fn scripts_of_the_management_client_end_with_the_code_of_what_failed() {
+    let cluster = Folder::new();
+    let started = cluster.quickstart_with(&["--single-process"]);
+    assert!(started.status.success(), "{}", said(&started));
+    let good = cluster.mgm(&[], "SHOW\nALL STATUS\n");
+    assert!(good.status.success() && said(&good).contains("Node 2: started"), "{}", said(&good));
+    let bad = cluster.mgm(&[], "NONSENSE\nSHOW\nQUIT\n");
+    assert_eq!(bad.status.code(), Some(1), "{}", said(&bad));
+    assert!(said(&bad).contains("[ndb_mgmd(MGM)]"), "{}", said(&bad));
+    let json = cluster.mgm(&["--json", "-e", "SHOW; ALL STATUS; ALL REPORT MEMORYUSAGE; NONSENSE"], "");
+    assert!(!json.status.success());
+    let answers: Vec<serde_json::Value> = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(answers.len(), 4, "{}", said(&json));
+    assert_eq!(answers[1]["nodes"][1]["status"], "STARTED");
+    // One of the two replicas may not stop alone while the other could not go on without it.
+    let stop = cluster.mgm(&["-e", "1 STOP"], "");
+    assert!(!stop.status.success() && said(&stop).contains("use SHUTDOWN"), "{}", said(&stop));
+    assert_eq!(cluster.pid_files(), 1);
 }

@@ -19,11 +19,13 @@ pub struct Options {
     pub data_nodes: u32,
     /// How many replicas of each row.
     pub replicas: u32,
+    /// All nodes in one process.
+    pub single_process: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { data_nodes: 2, replicas: 2 }
+        Options { data_nodes: 2, replicas: 2, single_process: false }
     }
 }
 
@@ -56,6 +58,9 @@ impl Cluster {
             .args(["--replicas", &options.replicas.to_string()])
             .args(["--mgm-port", &mgm_port.to_string()])
             .args(["--sql-port", &sql_port.to_string()]);
+        if options.single_process {
+            command.arg("--single-process");
+        }
         command.stdin(Stdio::null()).stdout(output("quickstart.out")).stderr(output("quickstart.err"));
         let group = Group::spawn(&mut command);
         let mut cluster = Cluster { group, folder, sql_port, mgm_port };
@@ -89,6 +94,12 @@ impl Cluster {
     pub fn mgm(&self, command: &str) -> Finished {
         let connect = format!("127.0.0.1:{}", self.mgm_port);
         run(Command::new(binary()).args(["mgm", "-c", &connect, "-e", command]), Duration::from_secs(20))
+    }
+
+    /// Where programs of the native API find it.
+    #[must_use]
+    pub fn connect_string(&self) -> String {
+        format!("127.0.0.1:{}", self.mgm_port)
     }
 
     /// The folder the cluster lives in.
@@ -167,5 +178,5 @@ pub fn shared() -> Sql {
 
 /// Where programs of the native API find the shared cluster.
 pub fn shared_connect_string() -> String {
-    with_shared(|cluster| format!("127.0.0.1:{}", cluster.mgm_port))
+    with_shared(Cluster::connect_string)
 }

@@ -3,19 +3,28 @@
 use super::Arguments;
 use super::process;
 use serde::{Deserialize, Serialize};
+use signals::NodeId;
+use std::collections::BTreeMap;
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 
-/// The ports of a cluster, kept in `cluster.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The ports of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// UDP port of the management server.
+    /// UDP port of the management server, from `config.ini`.
     pub mgm: u16,
-    /// TCP port of the SQL node.
+    /// TCP port of the SQL node, from `cluster.json`.
     pub sql: u16,
-    /// TCP ports of the data nodes, by node id from 1.
-    pub data: Vec<u16>,
+    /// TCP ports of the data nodes, from `config.ini`.
+    pub data: BTreeMap<NodeId, u16>,
+}
+
+/// `cluster.json`: what `config.ini` has no place for. Its presence says that a folder holds a cluster.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    /// TCP port of the SQL node.
+    sql: u16,
 }
 
 /// A cluster's folder.
@@ -31,20 +40,21 @@ impl Layout {
     /// The layout in a folder that holds a cluster.
     ///
     /// # Errors
-    /// There is none, or its `cluster.json` cannot be read.
+    /// There is none, or its `cluster.json` or `config.ini` cannot be used.
     pub fn open(dir: &Path) -> Result<Self, String> {
+        let dir = cluster_folder(dir)?;
         let file = dir.join("cluster.json");
-        let text = fs::read_to_string(&file).map_err(|e| {
-            format!(
-                "{} holds no cluster: {}: {e}; start one with nucdb quickstart --dir",
-                dir.display(),
-                file.display()
-            )
-        })?;
-        let ports = serde_json::from_str(&text)
+        let text = fs::read_to_string(&file).map_err(|e| format!("cannot read {}: {e}", file.display()))?;
+        let stored: Stored = serde_json::from_str(&text)
             .map_err(|e| format!("{} is damaged: {e}; remove the folder to start anew", file.display()))?;
-        let dir = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
-        Ok(Self { dir, ports })
+        let mut layout = Self { dir, ports: Ports { mgm: 0, sql: stored.sql, data: BTreeMap::new() } };
+        let config = layout.config()?;
+        let servers = config.mgm_nodes.first();
+        layout.ports.mgm = servers.map(|n| n.port_number).ok_or_else(|| {
+            format!("{} has no [ndb_mgmd] section; it needs one", layout.config_file().display())
+        })?;
+        layout.ports.data = config.data_nodes.iter().map(|n| (n.node_id, n.server_port)).collect();
+        Ok(layout)
     }
 
     /// The layout for a start, and whether the folder held a cluster before.
@@ -78,7 +88,7 @@ impl Layout {
         fs::create_dir_all(dir).map_err(|e| format!("cannot make --dir {}: {e}", dir.display()))?;
         check_writable(dir)?;
         let dir = dir.canonicalize().map_err(|e| format!("--dir {}: {e}", dir.display()))?;
-        let data = free_ports(data_nodes.into())?;
+        let data = (1..).map(NodeId).zip(free_ports(data_nodes.into())?).collect();
         let ports =
             Ports { mgm: arguments.mgm_port.unwrap_or(1186), sql: arguments.sql_port.unwrap_or(3306), data };
         let layout = Self { dir, ports };
@@ -88,18 +98,18 @@ impl Layout {
     }
 
     fn refuse_other(&self, arguments: &Arguments) -> Result<(), String> {
-        let differs = |name: &str, wanted: Option<u16>, is: u16| match wanted {
+        let differs = |name: &str, wanted: Option<u16>, is: u16, file: &str| match wanted {
             Some(wanted) if wanted != is => Err(format!(
-                "the cluster in {} has {name} {is}, not {wanted}; edit its config.ini and cluster.json, or name another --dir",
+                "the cluster in {} has {name} {is}, not {wanted}; edit its {file}, or name another --dir",
                 self.dir.display()
             )),
             _ => Ok(()),
         };
-        differs("--mgm-port", arguments.mgm_port, self.ports.mgm)?;
-        differs("--sql-port", arguments.sql_port, self.ports.sql)?;
-        differs("--data-nodes", arguments.data_nodes, self.ports.data.len() as u16)?;
+        differs("--mgm-port", arguments.mgm_port, self.ports.mgm, "config.ini")?;
+        differs("--sql-port", arguments.sql_port, self.ports.sql, "cluster.json")?;
+        differs("--data-nodes", arguments.data_nodes, self.ports.data.len() as u16, "config.ini")?;
         let config = self.config()?;
-        differs("--replicas", arguments.replicas, u16::from(config.no_of_replicas()))?;
+        differs("--replicas", arguments.replicas, u16::from(config.no_of_replicas()), "config.ini")?;
         if arguments.data_memory.is_some() {
             return Err(format!(
                 "--data-memory shapes a new cluster; change DataMemory in {} instead",
@@ -153,7 +163,7 @@ impl Layout {
         let text = config_ini(&self.dir, &self.ports, replicas, data_memory);
         // The same check that the management server makes, before anything is started.
         config::parse("config.ini", text.as_bytes()).map_err(|e| format!("{e}"))?;
-        for name in &self.process_names() {
+        for name in &self.node_names() {
             let folder = self.dir.join(name);
             fs::create_dir_all(&folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
         }
@@ -162,20 +172,21 @@ impl Layout {
             fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
         };
         put("config.ini", &text)?;
-        let ports = serde_json::to_string_pretty(&self.ports).map_err(|e| e.to_string())?;
-        put("cluster.json", &ports)
+        let stored = Stored { sql: self.ports.sql };
+        let stored = serde_json::to_string_pretty(&stored).map_err(|e| e.to_string())?;
+        put("cluster.json", &stored)
     }
 
-    /// The cluster's processes in the order they are started.
+    /// The cluster's nodes in the order they are started; a node's process is called the same.
     #[must_use]
-    pub fn process_names(&self) -> Vec<String> {
-        let data = (1..=self.ports.data.len()).map(|id| format!("datanode{id}"));
+    pub fn node_names(&self) -> Vec<String> {
+        let data = self.ports.data.keys().map(|id| format!("datanode{id}"));
         std::iter::once("mgmd".to_string()).chain(data).chain(["sqlnode".to_string()]).collect()
     }
 
     /// Removes stale pid files; refuses if one names a process of this cluster that is alive.
     pub(super) fn refuse_if_running(&self) -> Result<(), String> {
-        for name in self.process_names() {
+        for name in process::names_of_pid_files(&self.dir) {
             match process::read_pid(&self.dir, &name) {
                 Some(pid) => {
                     return Err(format!(
@@ -192,18 +203,21 @@ impl Layout {
 
     /// Refuses if a port is taken.
     pub(super) fn check_ports(&self) -> Result<(), String> {
+        let known = self.config_file().exists();
+        let change = |option: &str, setting: &str, file: &str| match known {
+            true => format!("change {setting} in {}", self.dir.join(file).display()),
+            false => format!("choose another with {option}"),
+        };
         UdpSocket::bind(("127.0.0.1", self.ports.mgm)).map_err(|e| {
-            format!(
-                "the management port {} cannot be used: {e}; choose another with --mgm-port",
-                self.ports.mgm
-            )
+            let change = change("--mgm-port", "PortNumber", "config.ini");
+            format!("the management port {} cannot be used: {e}; {change}", self.ports.mgm)
         })?;
         TcpListener::bind(("127.0.0.1", self.ports.sql)).map_err(|e| {
-            format!("the SQL port {} cannot be used: {e}; choose another with --sql-port", self.ports.sql)
+            let change = change("--sql-port", "the SQL port", "cluster.json");
+            format!("the SQL port {} cannot be used: {e}; {change}", self.ports.sql)
         })?;
-        for (index, port) in self.ports.data.iter().enumerate() {
+        for (id, port) in &self.ports.data {
             TcpListener::bind(("127.0.0.1", *port)).map_err(|e| {
-                let id = index + 1;
                 format!(
                     "port {port} of data node {id} cannot be used: {e}; change its ServerPort in {}",
                     self.config_file().display()
@@ -212,6 +226,22 @@ impl Layout {
         }
         Ok(())
     }
+}
+
+/// The absolute path of a folder that holds a cluster.
+///
+/// # Errors
+/// It holds none.
+pub(crate) fn cluster_folder(dir: &Path) -> Result<PathBuf, String> {
+    let file = dir.join("cluster.json");
+    if let Err(error) = fs::metadata(&file) {
+        return Err(format!(
+            "{} holds no cluster: {}: {error}; start one with nucdb quickstart --dir",
+            dir.display(),
+            file.display()
+        ));
+    }
+    dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))
 }
 
 fn check_writable(dir: &Path) -> Result<(), String> {
@@ -242,8 +272,7 @@ fn config_ini(dir: &Path, ports: &Ports, replicas: u16, data_memory: Option<&str
         "\n[ndb_mgmd]\nNodeId=145\nHostName=127.0.0.1\nPortNumber={}\nDataDir={dir}/mgmd\n",
         ports.mgm
     ));
-    for (index, port) in ports.data.iter().enumerate() {
-        let id = index + 1;
+    for (id, port) in &ports.data {
         text.push_str(&format!(
             "\n[ndbd]\nNodeId={id}\nHostName=127.0.0.1\nServerPort={port}\nDataDir={dir}/datanode{id}\n"
         ));
@@ -268,6 +297,7 @@ mod tests {
             mgm_port: Some(0),
             sql_port: Some(0),
             data_memory: Some("50M".into()),
+            single_process: false,
         }
     }
 
@@ -282,7 +312,7 @@ mod tests {
         let loaded = config::parse("config.ini", &text).unwrap();
         assert_eq!(loaded.config.data_nodes.len(), 4);
         assert_eq!(
-            layout.process_names(),
+            layout.node_names(),
             ["mgmd", "datanode1", "datanode2", "datanode3", "datanode4", "sqlnode"]
         );
         assert!(Layout::open_or_create(&wanted).unwrap_err().contains("--data-memory"));
@@ -297,6 +327,26 @@ mod tests {
         drop(held);
         wanted.mgm_port = Some(1);
         assert!(Layout::open_or_create(&wanted).unwrap_err().contains("--mgm-port 21999"));
+    }
+
+    #[test]
+    fn an_edited_config_ini_is_the_truth_about_ports_and_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wanted = arguments(&folder.path().join("c"));
+        wanted.mgm_port = Some(21997);
+        let (layout, _) = Layout::open_or_create(&wanted).unwrap();
+        let text = fs::read_to_string(layout.config_file()).unwrap();
+        let edited = text.replace("PortNumber=21997", "PortNumber=21998").replace("NodeId=4", "NodeId=9");
+        fs::write(layout.config_file(), edited).unwrap();
+        (wanted.data_memory, wanted.mgm_port) = (None, Some(21998));
+        let (again, known) = Layout::open_or_create(&wanted).unwrap();
+        assert!(known);
+        assert_eq!(again.ports.mgm, 21998);
+        assert_eq!(again.node_names()[1..5], ["datanode1", "datanode2", "datanode3", "datanode9"]);
+        fs::write(layout.config_file(), "[ndbd]\nNonsense=1\n").unwrap();
+        let refused = Layout::open_or_create(&wanted).unwrap_err();
+        assert!(refused.contains("Nonsense") && refused.contains("config.ini"), "{refused}");
+        assert!(cluster_folder(&wanted.dir).is_ok(), "what runs can be stopped all the same");
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! datanode` and `nucdb sqlnode`. In the foreground it stays and stops them all when it is told to end;
 //! with `--detach` it leaves them running for `nucdb stop`.
 //!
+//! With `--single-process` all nodes live in one process (see `single`): this one in the foreground, `nucdb
+//! single` with `--detach`. The choice is each start's own; the folder is the same.
+//!
 //! Order: check everything that can be checked before anything runs (folder, ports, a cluster that runs
 //! already), start, wait until SQL really answers, say what to type next. Whatever fails, nothing is left
 //! running.
@@ -12,12 +15,17 @@
 mod answer;
 mod layout;
 mod process;
+mod single;
 
 pub use layout::Layout;
-pub use process::{Process, read_pid, remove_pid, stop_process};
+pub(crate) use layout::cluster_folder;
+pub use process::{Process, names_of_pid_files, read_pid, remove_pid, stop_process};
+pub use single::NAME as SINGLE;
 
 use clap::Args;
 use mgmd::command::{Format, Session};
+use process::with_log_tail;
+use single::Single;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,6 +47,9 @@ pub struct Arguments {
     /// Leave the cluster running and return
     #[arg(long)]
     pub detach: bool,
+    /// Run all nodes in one process: quicker to start and smaller, but one fault ends them all
+    #[arg(long)]
+    pub single_process: bool,
     /// Data nodes of a new cluster [default: 2]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=48))]
     pub data_nodes: Option<u16>,
@@ -74,24 +85,88 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
+    if arguments.single_process && !arguments.detach {
+        return run_here(&layout, lock, &stop);
+    }
     let mut cluster = Running { layout: layout.clone(), processes: Vec::new(), keep: false };
-    cluster.start(arguments.detach || std::io::stdin().is_terminal())?;
-    cluster.wait_for_sql(&stop)?;
+    let own_groups = arguments.detach || std::io::stdin().is_terminal();
+    match arguments.single_process {
+        true => cluster.start_single(own_groups)?,
+        false => cluster.start(own_groups)?,
+    }
+    wait_until_ready(&layout, &stop, || cluster.first_ended())?;
     drop(lock);
     print_next(&layout, arguments.detach);
     if arguments.detach {
         cluster.keep = true;
         return Ok(());
     }
+    watch(&stop, || cluster.first_ended())?;
+    println!("Stopping.");
+    cluster.keep = true;
+    crate::stop::stop(&layout.dir)
+}
+
+/// Waits until told to end.
+///
+/// # Errors
+/// Something ended before.
+fn watch(stop: &AtomicBool, mut ended: impl FnMut() -> Option<String>) -> Result<(), String> {
     while !stop.load(Ordering::Relaxed) {
-        if let Some(line) = cluster.first_ended() {
+        if let Some(line) = ended() {
             return Err(line);
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    println!("Stopping.");
-    cluster.keep = true;
-    crate::stop::stop(&layout)
+    Ok(())
+}
+
+/// Runs all nodes in this process, in the foreground.
+fn run_here(layout: &Layout, lock: std::fs::File, stop: &AtomicBool) -> Result<(), String> {
+    let log = layout.dir.join(format!("{SINGLE}.log"));
+    single::log_to(Some(&log))?;
+    // Every process of a cluster works in the cluster's folder: pid files are believed by that.
+    std::env::set_current_dir(&layout.dir).map_err(|e| format!("{}: {e}", layout.dir.display()))?;
+    process::write_pid(&layout.dir, SINGLE, std::process::id())?;
+    let result = Single::start(layout).and_then(|mut cluster| {
+        let ready = wait_until_ready(layout, stop, || cluster.failure());
+        let ended = ready.and_then(|()| {
+            drop(lock);
+            print_next(layout, false);
+            watch(stop, || cluster.failure())
+        });
+        if ended.is_ok() {
+            println!("Stopping.");
+        }
+        let stopped = cluster.stop();
+        ended.and(stopped)
+    });
+    remove_pid(&layout.dir, SINGLE);
+    result.map_err(|failure| with_log_tail(&failure, &log))
+}
+
+/// Command line of `nucdb single`: the process behind `quickstart --single-process --detach`.
+#[derive(Args, Debug, Clone)]
+pub struct SingleArguments {
+    /// The cluster's folder
+    #[arg(long)]
+    dir: PathBuf,
+}
+
+/// Runs all nodes of a folder in this process until it is told to end; the log goes to standard error.
+///
+/// # Errors
+/// A node cannot start, or failed. The process must end then: it holds the rest of a cluster that has
+/// stopped.
+pub fn run_single(arguments: &SingleArguments) -> Result<(), String> {
+    single::log_to(None)?;
+    let layout = Layout::open(&arguments.dir)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    watch_signals(&stop)?;
+    let mut cluster = Single::start(&layout)?;
+    let ended = watch(&stop, || cluster.failure());
+    let stopped = cluster.stop();
+    ended.and(stopped)
 }
 
 fn watch_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
@@ -117,6 +192,58 @@ fn watch_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
         });
     });
     Ok(())
+}
+
+/// Whether the management server knows every data node as started, so that `SHOW` tells what is.
+fn all_started(management: &mut Session) -> Result<(), String> {
+    let reply = management.execute("ALL STATUS");
+    let answer: serde_json::Value = serde_json::from_str(&reply.text).unwrap_or_default();
+    let Some(nodes) = answer.get("nodes").and_then(serde_json::Value::as_array) else {
+        return Err(format!("the management server answers {}", reply.text.trim_end()));
+    };
+    match nodes.iter().find(|node| node.get("status").is_none_or(|status| status != "STARTED")) {
+        None => Ok(()),
+        Some(node) => {
+            let part = |name| node.get(name).map(ToString::to_string).unwrap_or_default();
+            Err(format!("data node {} is {}", part("id"), part("status")))
+        }
+    }
+}
+
+/// Waits until the data nodes answer through SQL, and the management server says so.
+fn wait_until_ready(
+    layout: &Layout,
+    stop: &AtomicBool,
+    mut ended: impl FnMut() -> Option<String>,
+) -> Result<(), String> {
+    let begun = Instant::now();
+    let mut told = Instant::now();
+    let mut last;
+    let mut management = Session::new(&format!("127.0.0.1:{}", layout.ports.mgm), Format::Json);
+    loop {
+        if let Some(line) = ended() {
+            return Err(line);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err("told to end before the cluster was ready".into());
+        }
+        match answer::list_databases(layout.ports.sql).and_then(|()| all_started(&mut management)) {
+            Ok(()) => return Ok(()),
+            Err(why) => last = why,
+        }
+        if begun.elapsed() > START_LIMIT {
+            let logs = layout.dir.display();
+            return Err(format!(
+                "the cluster does not answer after {} s ({last}); the logs are {logs}/*.log",
+                START_LIMIT.as_secs()
+            ));
+        }
+        if told.elapsed() > Duration::from_secs(5) {
+            told = Instant::now();
+            println!("Waiting for the cluster, {} s so far: {last}", begun.elapsed().as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn print_next(layout: &Layout, detached: bool) {
@@ -149,7 +276,7 @@ impl Running {
         let config = self.layout.config_file().display().to_string();
         let mut wanted: Vec<(String, Vec<String>)> =
             vec![("mgmd".into(), vec!["mgmd".into(), "--config-file".into(), config])];
-        for id in 1..=self.layout.ports.data.len() {
+        for id in self.layout.ports.data.keys() {
             let arguments = ["datanode", "--connect-string", &mgm, "--ndb-nodeid", &id.to_string()];
             wanted.push((format!("datanode{id}"), arguments.map(String::from).to_vec()));
         }
@@ -165,6 +292,13 @@ impl Running {
                 self.wait_for_mgmd(&mgm)?;
             }
         }
+        Ok(())
+    }
+
+    fn start_single(&mut self, own_group: bool) -> Result<(), String> {
+        let dir = self.layout.dir.display().to_string();
+        let arguments = [SINGLE, "--dir", &dir].map(String::from);
+        self.processes.push(Process::start(&self.layout.dir, SINGLE, &arguments, own_group)?);
         Ok(())
     }
 
@@ -186,39 +320,9 @@ impl Running {
         }
     }
 
-    /// A line about the first process that has ended, if one has.
+    /// What to say about the first process that has ended, if one has.
     fn first_ended(&mut self) -> Option<String> {
         self.processes.iter_mut().find_map(Process::ended)
-    }
-
-    fn wait_for_sql(&mut self, stop: &AtomicBool) -> Result<(), String> {
-        let begun = Instant::now();
-        let mut told = Instant::now();
-        let mut last;
-        loop {
-            if let Some(line) = self.first_ended() {
-                return Err(line);
-            }
-            if stop.load(Ordering::Relaxed) {
-                return Err("told to end before the cluster was ready".into());
-            }
-            match answer::list_databases(self.layout.ports.sql) {
-                Ok(()) => return Ok(()),
-                Err(why) => last = why,
-            }
-            if begun.elapsed() > START_LIMIT {
-                let logs = self.layout.dir.display();
-                return Err(format!(
-                    "SQL does not answer after {} s ({last}); the logs are {logs}/*.log",
-                    START_LIMIT.as_secs()
-                ));
-            }
-            if told.elapsed() > Duration::from_secs(5) {
-                told = Instant::now();
-                println!("Waiting for SQL, {} s so far: {last}", begun.elapsed().as_secs());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 }
 

@@ -6,10 +6,16 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// How much of a log is shown with a failure.
+const TAIL_LINES: usize = 10;
+/// Lines longer than this on average are cut short.
+const TAIL_BYTES: u64 = 8 << 10;
 
 /// A process this program started.
 pub struct Process {
@@ -33,8 +39,27 @@ pub fn read_pid(dir: &Path, name: &str) -> Option<u32> {
     // Every process of a cluster works in the cluster's folder.
     let works_in = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let same_folder = dir.canonicalize().is_ok_and(|dir| dir == works_in);
-    let is_ours = program.ends_with("nucdb") && !role.is_empty() && name.starts_with(&role) && same_folder;
+    // A single-process cluster in the foreground is the quickstart itself.
+    let is_role = name.starts_with(&role) || (name == super::single::NAME && role == "quickstart");
+    let is_ours = program.ends_with("nucdb") && !role.is_empty() && is_role && same_folder;
     is_ours.then_some(pid)
+}
+
+/// The names of the pid files in a folder: of processes that run or have run. Not taken from the
+/// configuration, which may have been edited since they were started.
+#[must_use]
+pub fn names_of_pid_files(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let name = |file: fs::DirEntry| file.file_name().to_str()?.strip_suffix(".pid").map(str::to_string);
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Writes a pid file.
+pub(super) fn write_pid(dir: &Path, name: &str, pid: u32) -> Result<(), String> {
+    let file = pid_file(dir, name);
+    fs::write(&file, pid.to_string()).map_err(|e| format!("cannot write {}: {e}", file.display()))
 }
 
 /// Removes a pid file; one that is not there is no matter.
@@ -62,11 +87,10 @@ impl Process {
         }
         let child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
         let process = Self { name: name.to_string(), log, child };
-        let file = pid_file(dir, name);
-        if let Err(error) = fs::write(&file, process.child.id().to_string()) {
+        if let Err(error) = write_pid(dir, name, process.child.id()) {
             let mut process = process;
             process.kill();
-            return Err(format!("cannot write {}: {error}", file.display()));
+            return Err(error);
         }
         Ok(process)
     }
@@ -77,12 +101,10 @@ impl Process {
         &self.name
     }
 
-    /// A line about the process's end, with the last line of its log, if it has ended.
+    /// What to say about the process's end, with the last lines of its log, if it has ended.
     pub(super) fn ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let last = log.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("its log is empty");
-        Some(format!("{} ended ({status}): {last} (log: {})", self.name, self.log.display()))
+        Some(with_log_tail(&format!("{} ended ({status})", self.name), &self.log))
     }
 
     /// Ends the process at once.
@@ -91,6 +113,29 @@ impl Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A failure followed by the last lines of a log, which tell more than the failure alone.
+pub(super) fn with_log_tail(failure: &str, log: &Path) -> String {
+    let text = String::from_utf8_lossy(&tail_bytes(log)).into_owned();
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let shown = lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default();
+    if shown.is_empty() {
+        return format!("{failure}; its log {} is empty", log.display());
+    }
+    format!("{failure}; the end of {}:\n  {}", log.display(), shown.join("\n  "))
+}
+
+/// The last bytes of a file, enough for the lines that are shown.
+fn tail_bytes(file: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = File::open(file) {
+        let length = file.metadata().map_or(0, |m| m.len());
+        // What cannot be read is not shown.
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)));
+        let _ = file.take(TAIL_BYTES).read_to_end(&mut bytes);
+    }
+    bytes
 }
 
 /// Asks a process to end and waits for it.
@@ -136,6 +181,20 @@ mod tests {
         assert_eq!(read_pid(folder.path(), "mgmd"), None);
         remove_pid(folder.path(), "mgmd");
         assert!(!folder.path().join("mgmd.pid").exists());
+    }
+
+    #[test]
+    fn a_failure_shows_the_end_of_the_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("a.log");
+        assert!(with_log_tail("a ended", &log).ends_with("a.log is empty"));
+        let lines: Vec<String> = (1..=12).map(|i| format!("line {i}\n\n")).collect();
+        fs::write(&log, lines.concat()).unwrap();
+        let text = with_log_tail("a ended", &log);
+        assert!(text.starts_with("a ended; the end of ") && text.ends_with("line 11\n  line 12"), "{text}");
+        assert!(text.contains("  line 3\n") && !text.contains("line 2\n"), "{text}");
+        fs::write(&log, "x".repeat(100_000)).unwrap();
+        assert!(with_log_tail("a ended", &log).len() < 9_000);
     }
 
     #[test]

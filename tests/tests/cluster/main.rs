@@ -10,5 +10,6 @@ mod killed_client;
 mod mariadb_client;
 mod native_api;
 mod pymysql;
+mod single_process;
 mod sysbench;
 mod types;
