@@ -20,8 +20,8 @@ use crate::value::{Stored, Value, store};
 use signals::ErrorCode;
 use signals::attr;
 use signals::key::{KeyHash, push_normal};
-use signals::keyop::{MAX_NORMAL_KEY_BYTES, Operation};
-use signals::table::MAX_KEY_BYTES;
+use signals::keyop::{MAX_ATTR_BYTES, MAX_NORMAL_KEY_BYTES, Operation};
+use signals::table::{MAX_KEY_BYTES, MAX_ROW_BYTES};
 use std::sync::Arc;
 
 /// Most bytes of requests in one batch.
@@ -194,6 +194,10 @@ impl Batch {
         if self.request.len() > MAX_BATCH_BYTES {
             let text = format!("one execute may carry {MAX_BATCH_BYTES} bytes of operations");
             return Err(NdbError::with(ErrorCode::TOO_MANY_OPERATIONS, text));
+        }
+        if attr_len > MAX_ATTR_BYTES {
+            let text = format!("{attr_len} bytes of column values; a row may have {MAX_ROW_BYTES}");
+            return Err(NdbError::with(ErrorCode::RECORD_TOO_BIG, text));
         }
         let key = &self.request[start..start + key_len];
         let Some(hash) = table.distribution_hash(key) else {

@@ -72,7 +72,7 @@ fn fixed(name: &str, size: u16, nullable: bool) -> ColumnDef {
 pub(crate) fn table_def() -> TableDef {
     let mut text = fixed("text", 1, true);
     text.kind = ColumnType::Binary;
-    text.storage = ColumnStorage::Var { max_len: 20_000 };
+    text.storage = ColumnStorage::Var { max_len: signals::table::MAX_ROW_BYTES as u16 };
     TableDef {
         id: TableId(4),
         version: SchemaVersion(1),

@@ -1,6 +1,8 @@
 //! Building a table's meaning from its CREATE TABLE statement, with every check MySQL makes and some of our
 //! own.
 
+use signals::table::MAX_ROW_BYTES;
+
 use super::types::{not_yet, sql_type};
 use super::{ColumnDefault, ColumnMeta, HIDDEN_KEY, KeyMeta, TableMeta};
 use crate::parser::ast::{self, CreateTable, Expr, KeyKind, KeyPart, Lit, TableOption, UnOp};
@@ -212,6 +214,11 @@ impl TableMeta {
             [one] if self.primary_key.first() == Some(&(one as u16)) => {}
             [one] if self.keys.iter().any(|k| k.columns.first() == Some(&(one as u16))) => {}
             _ => return Err(MySqlError::new(ErrorCode::WrongAutoKey)),
+        }
+        // TEXT and BLOB take what a row has left, so only the others are promised their full length.
+        let promised = self.columns.iter().filter(|c| !c.ty.is_lob()).map(|c| c.ty.storage_bytes_max());
+        if promised.fold(0, u64::saturating_add) > MAX_ROW_BYTES as u64 {
+            return Err(MySqlError::with(ErrorCode::TooBigRowsize, &[&MAX_ROW_BYTES]));
         }
         if self.primary_key.is_empty() {
             if !counting.is_empty() {

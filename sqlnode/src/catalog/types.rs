@@ -9,9 +9,6 @@ use crate::parser::ast::{self, TypeKind, TypeName};
 use crate::value::sql_type::NumberFlags;
 use crate::value::{Charset, Collation, ErrorCode, IntSize, LobSize, MySqlError, Result, SqlType};
 
-/// The most bytes a TEXT or BLOB may hold until it can be kept outside of its row.
-const LOB_BYTES_MAX: u32 = 28_000;
-
 /// The collation of a type, from its own words or the table's default.
 fn collation_of(ty: &TypeName, default: Collation) -> Result<Collation> {
     let unknown = |code, name: &str| MySqlError::with(code, &[&name]);
@@ -167,16 +164,10 @@ fn member_names(members: &[Box<[u8]>], max: usize, column: &str) -> Result<Arc<[
     Ok(members.iter().map(|member| text(member)).collect())
 }
 
-/// How a column's bytes lie in a row.
+/// How a column's bytes lie in a row. Large objects live in their row for now: each may take what the row has
+/// left, and the data node refuses a row that is too long as a whole.
 pub(super) fn storage_column(column: &ColumnMeta) -> ColumnDef {
     let (kind, storage) = column.ty.column_storage();
-    // Large objects live in their row for now, up to what a row can hold beside other columns.
-    let storage = match storage {
-        signals::table::ColumnStorage::Var { max_len } if column.ty.is_lob() => {
-            signals::table::ColumnStorage::Var { max_len: max_len.min(lob_share(&column.ty)) }
-        }
-        other => other,
-    };
     ColumnDef {
         name: column.name.clone(),
         kind,
@@ -186,13 +177,4 @@ pub(super) fn storage_column(column: &ColumnMeta) -> ColumnDef {
         default: None,
         sql: Vec::new(),
     }
-}
-
-/// The most bytes of one large object in a row: a TINYTEXT its 255, the others a share of the row.
-pub fn lob_share(ty: &SqlType) -> u16 {
-    let wanted = match ty {
-        SqlType::Text { size, .. } | SqlType::Blob(size) => size.bytes_max(),
-        _ => LOB_BYTES_MAX,
-    };
-    wanted.min(LOB_BYTES_MAX / 4) as u16
 }

@@ -20,6 +20,7 @@ pub fn to_mysql(error: &NdbError, table: &str) -> MySqlError {
         Ndb::DATA_MEMORY_FULL | Ndb::INDEX_FULL | Ndb::FRAGMENT_FULL => {
             MySqlError::with(ErrorCode::RecordFileFull, &[&table])
         }
+        Ndb::RECORD_TOO_BIG => row_too_big(),
         Ndb::INVALID_SCHEMA_VERSION | Ndb::TABLE_NOT_DEFINED => MySqlError::new(ErrorCode::TableDefChanged),
         Ndb::NO_SUCH_TABLE | Ndb::TABLE_NOT_FOUND | Ndb::TABLE_BEING_DROPPED | Ndb::TABLE_DROPPING => {
             let (schema, name) = table.split_once('.').unwrap_or(("", table));
@@ -45,6 +46,17 @@ pub fn to_mysql(error: &NdbError, table: &str) -> MySqlError {
     }
 }
 
+/// 1118, as MySQL's own engines answer a row that turns out too long when it is written. MySQL's usual text
+/// for it advises TEXT and BLOB, which do not help here: they live in the row.
+pub fn row_too_big() -> MySqlError {
+    let max = signals::table::MAX_ROW_BYTES;
+    let text = format!(
+        "Row size too large. The values of a row, TEXT and BLOB columns included, may have {max} bytes together; \
+         the row was not written"
+    );
+    MySqlError::text(ErrorCode::TooBigRowsize, text)
+}
+
 fn describe(error: &NdbError) -> String {
     match error.detail() {
         "" => error.code().message().to_owned(),
@@ -65,6 +77,7 @@ mod tests {
         assert_eq!(code(Ndb::NODE_FAILURE_ABORT), 1297);
         assert_eq!(code(Ndb::TOO_MANY_OPERATIONS), 1296);
         assert_eq!(code(Ndb::CLUSTER_FAILURE), 157);
+        assert_eq!(code(Ndb::RECORD_TOO_BIG), 1118);
         let unknown = to_mysql(&NdbError::new(Ndb::RECEIVE_TIMEOUT), "db.t");
         assert!(unknown.code == 1296 && unknown.message.contains("unknown"), "{}", unknown.message);
         for (ndb, ..) in Ndb::all() {

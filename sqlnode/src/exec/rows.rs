@@ -1,11 +1,14 @@
 //! Rows between storage and SQL: bytes to values and values to bytes, by the table's columns.
 
+use signals::table::MAX_ROW_BYTES;
+
+use super::errors::row_too_big;
 use super::store::{StoredKey, StoredRow};
 use crate::catalog::TableMeta;
 use crate::expr::SessionFacts;
 use crate::session::Facts;
 use crate::value::storage::{StoreContext, load, store};
-use crate::value::{ErrorCode, MySqlError, Result, SqlType, Value, Warnings};
+use crate::value::{MySqlError, Result, SqlType, Value, Warnings};
 
 /// Puts the stored `columns` into their places of a row as wide as the table.
 ///
@@ -57,15 +60,8 @@ impl Encoder<'_> {
         let context =
             StoreContext { mode, zone: self.facts.time_zone(), column: &column.name, row: self.row };
         let bytes = store(value, &column.ty, &context, warnings)?;
-        let max = if column.ty.is_lob() {
-            usize::from(crate::catalog::types::lob_share(&column.ty))
-        } else {
-            usize::MAX
-        };
         match &bytes {
-            Some(bytes) if bytes.len() > max => {
-                Err(MySqlError::with(ErrorCode::DataTooLong, &[&column.name, &self.row]))
-            }
+            Some(bytes) if bytes.len() > MAX_ROW_BYTES => Err(row_too_big()),
             _ => Ok(bytes),
         }
     }

@@ -8,6 +8,7 @@ use ndbapi::{
     ClusterConnection, NdbError, OpId, Results, Savepoint, ScanSpec, TableHandle, Transaction, Value,
 };
 use signals::keyop::Operation;
+use signals::table::MAX_ROW_BYTES;
 
 #[cfg(test)]
 use super::super::session::tests::memory;
@@ -211,6 +212,12 @@ fn owned(results: &Results, op: OpId) -> Result<Option<StoredRow>, NdbError> {
     Ok(results.row(op)?.map(|row| row.entries().map(|(_, bytes)| bytes.map(<[u8]>::to_vec)).collect()))
 }
 
+/// How many rows of a table one round trip may ask for: as many as are sure to stay under [`BYTES_MAX`].
+fn rows_per_trip(table: &TableHandle) -> usize {
+    let row: usize = table.columns().iter().map(|c| c.storage.max_bytes() + 8).sum();
+    (BYTES_MAX / row.min(MAX_ROW_BYTES)).clamp(1, OPERATIONS_MAX)
+}
+
 fn away() -> NdbError {
     NdbError::new(signals::ErrorCode::CLUSTER_UNAVAILABLE)
 }
@@ -255,7 +262,7 @@ impl Tx {
             Lock::Exclusive => Operation::ReadExclusive,
         };
         let mut rows = Vec::with_capacity(keys.len());
-        let mut chunks = keys.chunks(OPERATIONS_MAX).peekable();
+        let mut chunks = keys.chunks(rows_per_trip(table)).peekable();
         while let Some(chunk) = chunks.next() {
             let mut ops = Vec::with_capacity(chunk.len());
             for key in chunk {

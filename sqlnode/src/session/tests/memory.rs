@@ -208,8 +208,8 @@ impl MemoryTx {
             (Operation::Update | Operation::Write, Some(row)) => row.clone(),
             _ => vec![None; table.columns().len()],
         };
-        self.undo.push((id, write.key.clone(), before));
         if write.operation == Operation::Delete {
+            self.undo.push((id, write.key.clone(), before));
             rows.remove(&write.key);
             return Ok(());
         }
@@ -225,6 +225,10 @@ impl MemoryTx {
             }
             row[usize::from(*column)] = bytes.clone();
         }
+        if row.iter().flatten().map(Vec::len).sum::<usize>() > signals::table::MAX_ROW_BYTES {
+            return Err(NdbError::new(ErrorCode::RECORD_TOO_BIG));
+        }
+        self.undo.push((id, write.key.clone(), before));
         rows.insert(write.key.clone(), row);
         Ok(())
     }

@@ -334,3 +334,136 @@ async fn the_mariadb_client_shows_tables() {
     let (ok, text) = run("mariadb", arguments.iter().map(|&a| a.to_owned()).collect()).await;
     assert!(ok && text.contains("|  1 | a    |") && text.contains("| c    |"), "{text}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_objects_take_what_their_row_has_left() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q("""create table t (id int primary key, a text, b mediumblob, c longtext, d tinytext, e varchar(20) default 'x')""")
+big = 'z' * 29000
+eq(affected('insert into t (id, a) values (1, %s)', (big,)), 1)
+eq(affected('insert into t (id, b) values (2, _binary %s)', (bytes(range(250)) * 116,)), 1)
+eq(affected("insert into t (id, a, b, c) values (3, repeat('a', 9990), repeat('b', 9990), repeat('c', 9990))"), 1)
+eq(q('select a from t where id = 1'), [(big,)])
+eq(q('select id, length(a), length(b), length(c) from t order by id'),
+   [(1, 29000, None, None), (2, None, 29000, None), (3, 9990, 9990, 9990)])
+eq(q('select b from t where b is not null and id = 2'), [(bytes(range(250)) * 116,)])
+for sql in ["insert into t (id, a) values (4, repeat('x', 30000))", "insert into t (id, a) values (4, repeat('x', 29996))",
+            "insert into t (id, a, c) values (4, repeat('x', 20000), repeat('y', 20000))",
+            "insert ignore into t (id, c) values (4, repeat('x', 70000))", "update t set c = repeat('c', 10050) where id = 3",
+            "update t set a = concat(a, a)", "replace into t (id, a) values (1, repeat('x', 30001))",
+            "insert into t (id, a) values (1, '') on duplicate key update b = repeat('q', 1500)"]:
+    text = fails(1118, sql)
+    assert 'Row size too large' in text and '30000' in text, text
+fails(1406, "insert into t (id, a) values (4, repeat('x', 65536))")
+fails(1406, "insert into t (id, d) values (4, repeat('x', 256))")
+eq(q('select id, length(a), length(b), length(c) from t order by id'),
+   [(1, 29000, None, None), (2, None, 29000, None), (3, 9990, 9990, 9990)])
+eq(affected("update t set a = '', c = concat(c, c) where id = 3"), 1)
+eq(q('select c from t where id = 3'), [('c' * 19980,)])
+q('begin'); q("update t set a = repeat('y', 29000) where id = 1"); q('rollback')
+eq(q('select a from t where id = 1'), [(big,)])
+fails(1118, 'create table u (a varchar(4000), b varchar(4000))')
+fails(1118, 'create table u (a varchar(16000))')
+fails(1074, 'create table u (a varchar(20000))')
+q('create table u (a varchar(3700), b varchar(3700), c text, d blob)')
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_numbers_where_numbers_are_wanted() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q("create table t (id int primary key, e enum('small','medium','large'), s set('a','b','c'), n int)")
+q("insert into t values (1,'large','a,c',3), (2,'small','b',1), (3,'medium','',2), (4,null,null,null)")
+eq(q('select id, e+0, s+0, e-5, -e, e|8 from t order by id'),
+   [(1, 3.0, 5.0, -2.0, -3.0, 11), (2, 1.0, 2.0, -4.0, -1.0, 9), (3, 2.0, 0.0, -3.0, -2.0, 10), (4, None, None, None, None, None)])
+eq(q('select id from t order by e, id'), [(4,), (2,), (3,), (1,)])
+eq(q('select e from t order by e desc'), [('large',), ('medium',), ('small',), (None,)])
+eq(q('select e as x from t where e is not null order by x'), [('small',), ('medium',), ('large',)])
+eq(q('select e from t where e is not null order by 1'), [('small',), ('medium',), ('large',)])
+eq(q('select id from t order by s, id'), [(4,), (3,), (2,), (1,)])
+eq(q("select id from t where e = 3"), [(1,)])
+eq(q("select id from t where e > 1 order by id"), [(1,), (3,)])
+eq(q("select id from t where e in (1, 'large') order by id"), [(1,), (2,)])
+eq(q("select id from t where e not in (1, 2) order by id"), [(1,)])
+eq(q("select id from t where e between 2 and 3 order by id"), [(1,), (3,)])
+eq(q("select id from t where e = 'MEDIUM'"), [(3,)])
+eq(q("select id from t where e = n order by id"), [(1,), (2,), (3,)])
+eq(q("select id from t where s & 4"), [(1,)])
+eq(q("select id from t where s order by id"), [(1,), (2,)])
+eq(q("select id from t where not s"), [(3,)])
+eq(q("select sum(e), avg(e), sum(s), bit_or(s), max(e), min(e), count(e) from t"), [(6.0, 2.0, 7.0, 7, 'small', 'large', 3)])
+eq(q("select group_concat(e order by e) from t"), [('small,medium,large',)])
+eq(q("select cast(e as unsigned), cast(e as char), concat(e), abs(e), round(e), if(e, 'y', 'n') from t where id = 1"),
+   [(3, 'large', 'large', 3.0, 3.0, 'y')])
+eq(q("select case e when 1 then 'one' when 3 then 'three' end from t where id = 1"), [('three',)])
+q("prepare p from 'select id from t where e = ?'"); q('set @n = 2, @s = "large"')
+eq(q('execute p using @n'), [(3,)]); eq(q('execute p using @s'), [(1,)])
+eq(q("select e, count(*) from t group by e order by e"), [(None, 1), ('small', 1), ('medium', 1), ('large', 1)])
+affected('update t set n = e + 10 where id < 4')
+eq(q('select n from t order by id'), [(13,), (11,), (12,), (None,)])
+affected('delete from t order by e desc limit 1')
+eq(q('select id from t order by id'), [(2,), (3,), (4,)])
+"#,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_full_group_by_asks_for_one_value_per_group() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+q('create table c (id int primary key, name varchar(10), city varchar(10), zip int)')
+q('create table o (id int, line int, c_id int, n int, primary key (id, line))')
+q("insert into c values (1,'a','x',5), (2,'b','x',6), (3,'c','y',7)")
+q("insert into o values (1,1,1,10), (1,2,1,20), (2,1,2,30)")
+ok = '''select city, count(*) from c group by city
+select upper(city), count(*) from c group by city
+select id, name, city, count(*) from c group by id
+select c.id, c.name, sum(o.n) from c join o on o.c_id = c.id group by c.id
+select c.name, sum(o.n) from c join o on o.c_id = c.id group by o.c_id
+select c.name, sum(o.n) from c left join o on o.c_id = c.id group by c.id
+select o.id, o.line, c.name from o left join c on c.id = o.c_id group by o.id, o.line
+select o.id, o.line, o.n, count(*) from o group by o.line, o.id
+select id, n, count(*) from o where line = 1 group by id
+select any_value(name), city from c group by city
+select city, zip from c where zip = 5 group by city
+select name, count(*) from c where id = 1
+select id + 1, count(*) from c group by id + 1
+select (zip % 2) * 2, count(*) from c group by zip % 2
+select zip % 2 as odd, count(*) from c group by odd having odd = 1 order by odd
+select city, count(*) as k from c group by city having k > 1 order by max(name)
+select count(*) from c having count(*) > 1
+select 1, now() > '2000-01-01', count(*) from c
+select distinct city, name from c order by name
+select distinct city, name from c order by upper(name)
+select max(name) from c group by city order by city'''
+for sql in ok.split('\n'):
+    q(sql)
+bad = [(1055, 'select name, city from c group by city'), (1055, 'select city, count(*) from c group by city order by name'),
+       (1055, 'select city, count(*) from c group by city having zip > 1'), (1055, 'select o.n from o group by id'),
+       (1055, 'select name, count(*) from c group by upper(city)'), (1055, 'select upper(name) from c group by city'),
+       (1055, 'select o.n from c left join o on o.c_id = c.id group by c.id'), (1055, 'select * from c group by city'),
+       (1140, 'select name, count(*) from c'), (1140, 'select count(*) from c order by name'), (1140, 'select max(id) + zip from c'),
+       (3065, 'select distinct city from c order by name')]
+for code, sql in bad:
+    text = fails(code, sql)
+    assert 'only_full_group_by' in text or code == 3065, text
+text = fails(1055, 'select city, name from c group by city')
+assert "'test.c.name'" in text and '#2 of SELECT list' in text, text
+q("set sql_mode = 'STRICT_TRANS_TABLES'")
+for code, sql in bad:
+    q(sql)
+"#,
+    )
+    .await;
+}

@@ -353,3 +353,57 @@ fn scans_return_every_row_once_in_batches() {
     }
     c.assert_nothing_leaked();
 }
+
+#[test]
+fn rows_at_the_limit_change_commit_and_roll_back_like_others() {
+    use signals::table::MAX_ROW_BYTES;
+    let fill = |c: char, more: usize| c.to_string().repeat(MAX_ROW_BYTES - 8 + more);
+    let set_text = |text: &str| {
+        let mut out = Vec::new();
+        signals::attr::push(&mut out, 2, Some(text.as_bytes()));
+        out
+    };
+    for replicas in 1..=2 {
+        for seed in 0..4 {
+            let mut c = Cluster::new(&Shape::of(replicas), seed);
+            assert!(committed(&c.alone(Operation::Insert, 1, &row(1, 1, &fill('a', 0)))));
+            assert!(committed(&c.alone(Operation::Insert, 2, &row(2, 2, "short"))));
+            // Longer than a row may be: refused on every way, nothing of it stays.
+            let long = fill('z', 1);
+            for (operation, id, attr) in [
+                (Operation::Insert, 3, row(3, 3, &long)),
+                (Operation::Write, 2, row(2, 2, &long)),
+                (Operation::Update, 2, set_text(&long)),
+            ] {
+                let heard = c.alone(operation, id, &attr);
+                assert_eq!(aborted(&heard), Some(ErrorCode::RECORD_TOO_BIG), "{operation:?}");
+            }
+            assert_eq!((c.read(2), c.read(3)), (Some(values(2, 2, "short")), None));
+            // Before and after image are both at the limit, twice over in one transaction.
+            for commits in [false, true] {
+                let t = c.begin();
+                c.op(t, Operation::Update, 1, &set_text(&fill('b', 0)), START, 1);
+                c.op(t, Operation::Update, 1, &set_text(&fill('c', 0)), 0, 2);
+                c.op(t, Operation::Update, 2, &set_text(&fill('d', 0)), 0, 3);
+                c.op(t, Operation::Update, 2, &set_text(&long), IGNORE, 4);
+                c.op(t, Operation::ReadExclusive, 1, &ALL, EXECUTE, 5);
+                c.run();
+                let heard = std::mem::take(&mut c.heard);
+                assert!(heard.contains(&Heard::KeyRef(4, ErrorCode::RECORD_TOO_BIG)));
+                assert!(heard.contains(&Heard::Row(5, values(1, 1, &fill('c', 0)))));
+                assert_eq!(c.read(1), Some(values(1, 1, &fill('a', 0))));
+                if commits {
+                    c.commit(t);
+                } else {
+                    c.rollback(t, ROLLBACK_ALL);
+                }
+                c.run();
+                c.heard.clear();
+                c.assert_nothing_leaked();
+            }
+            let rows = c.scan(TransId::NONE, 10);
+            assert_eq!(rows[&1], values(1, 1, &fill('c', 0)));
+            assert_eq!(rows[&2], values(2, 2, &fill('d', 0)));
+        }
+    }
+}

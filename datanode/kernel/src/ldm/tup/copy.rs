@@ -4,7 +4,7 @@
 //! empty it and keep its buffers. A prepared one may hold a reservation of variable space, so it must end
 //! in one of the two: if it is dropped, that space is lost until the fragment is.
 
-use super::layout::{Tuple, VarSource};
+use super::layout::Tuple;
 use super::var::{Reservation, VarRef};
 use super::{TupError, TupFragment, set_var_offset, set_var_ref, var_ref};
 use crate::ldm::row_ref::RowRef;
@@ -93,7 +93,8 @@ impl TupFragment {
         if self.layout.var_columns == 0 {
             return Ok(());
         }
-        build_body(self, &self.sources, attrs, base.body, &mut out.body);
+        out.body.resize(self.layout.body_bytes(&self.sources)?, 0);
+        self.layout.write_body(&self.sources, attrs, base.body, &mut out.body);
         if out.body.len() > self.var.capacity(at) {
             out.promise = Some(self.var.reserve(out.body.len())?);
         }
@@ -142,9 +143,4 @@ impl TupFragment {
     pub fn read_copy(&self, copy: &CopyTuple, projection: &[u16], out: &mut Vec<u8>) -> Result<(), TupError> {
         self.layout().read(copy.tuple(), projection, out)
     }
-}
-
-fn build_body(fragment: &TupFragment, sources: &[VarSource], attrs: &[u8], base: &[u8], body: &mut Vec<u8>) {
-    body.resize(fragment.layout.body_bytes(sources), 0);
-    fragment.layout.write_body(sources, attrs, base, body);
 }

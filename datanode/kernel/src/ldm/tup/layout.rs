@@ -13,7 +13,7 @@ use std::cell::RefCell;
 
 use signals::collation::Collation;
 use signals::key;
-use signals::table::{ColumnDef, ColumnStorage, TableDef};
+use signals::table::{ColumnDef, ColumnStorage, MAX_COLUMNS, MAX_ROW_BYTES, TableDef};
 use signals::{ErrorCode, attr};
 
 use super::TupError;
@@ -24,6 +24,8 @@ use crate::ldm::row_ref::SLOTS_PER_PAGE_MAX;
 pub const HEADER_BYTES: usize = 16;
 /// Bytes of the variable reference that follows it in tables with variable columns.
 pub const VAR_REF_BYTES: usize = 8;
+/// The longest body with its entry's head fits a page, and its ends fit 16 bits.
+const _: () = assert!(MAX_ROW_BYTES + 2 * MAX_COLUMNS + super::var::ENTRY_HEAD_BYTES <= PAGE_BYTES);
 /// Not a null bit: the column cannot be NULL.
 const NOT_NULLABLE: u16 = u16::MAX;
 
@@ -112,6 +114,8 @@ pub struct RowLayout {
     key_run: Option<(usize, usize)>,
     pub(super) image_offset: usize,
     pub(super) image_bytes: usize,
+    /// Bytes of the fixed columns alone.
+    fixed_bytes: usize,
     pub(super) slot_bytes: usize,
     pub(super) slots_per_page: usize,
     pub(super) var_columns: usize,
@@ -142,6 +146,7 @@ impl RowLayout {
             key_run: None,
             image_offset: HEADER_BYTES + if var_columns > 0 { VAR_REF_BYTES } else { 0 },
             image_bytes: null_bytes,
+            fixed_bytes: 0,
             slot_bytes: 0,
             slots_per_page: 0,
             var_columns,
@@ -151,6 +156,7 @@ impl RowLayout {
             plain_read_bytes: None,
         };
         layout.place_columns(table);
+        layout.fixed_bytes = layout.image_bytes - null_bytes;
         layout.slot_bytes = (layout.image_offset + layout.image_bytes).next_multiple_of(8);
         layout.slots_per_page = (PAGE_BYTES / layout.slot_bytes).min(SLOTS_PER_PAGE_MAX);
         assert!(layout.slots_per_page > 0, "a valid row is larger than a page");
@@ -464,9 +470,16 @@ impl RowLayout {
     }
 
     /// Bytes of the body that `vars` will make.
-    pub(super) fn body_bytes(&self, vars: &[VarSource]) -> usize {
+    ///
+    /// # Errors
+    /// The row would be longer than a row may be: the variable columns' own limits may add up to more.
+    pub(super) fn body_bytes(&self, vars: &[VarSource]) -> Result<usize, TupError> {
         let data: usize = vars.iter().map(|source| self.source_len(source)).sum();
-        if data == 0 { 0 } else { 2 * self.var_columns + data }
+        let bytes = self.fixed_bytes + data;
+        if bytes > MAX_ROW_BYTES {
+            return Err(TupError::RowTooBig { bytes });
+        }
+        Ok(if data == 0 { 0 } else { 2 * self.var_columns + data })
     }
 
     fn source_len(&self, source: &VarSource) -> usize {

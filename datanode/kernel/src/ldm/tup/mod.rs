@@ -81,6 +81,11 @@ pub enum TupError {
     },
     /// The row to be inserted does not have the key it is inserted under.
     KeyMismatch,
+    /// The row would be longer than [`signals::table::MAX_ROW_BYTES`].
+    RowTooBig {
+        /// Bytes of its values.
+        bytes: usize,
+    },
 }
 
 impl TupError {
@@ -95,6 +100,7 @@ impl TupError {
             TupError::UnknownColumn { .. } => ErrorCode::UNKNOWN_COLUMN,
             TupError::NullNotAllowed { .. } => ErrorCode::NULL_IN_NOT_NULL,
             TupError::KeyChanged { .. } => ErrorCode::KEY_NOT_UPDATABLE,
+            TupError::RowTooBig { .. } => ErrorCode::RECORD_TOO_BIG,
         }
     }
 }
@@ -120,6 +126,9 @@ impl fmt::Display for TupError {
                     f,
                     "column {column} is part of the primary key and cannot change (delete and insert instead)"
                 )
+            }
+            TupError::RowTooBig { bytes } => {
+                write!(f, "a row of {bytes} bytes; {} are allowed", signals::table::MAX_ROW_BYTES)
             }
             TupError::KeyMismatch => f.write_str("the key columns differ from the key of the operation"),
         }
@@ -206,7 +215,7 @@ impl TupFragment {
         if layout.var_columns == 0 {
             return Ok(());
         }
-        let bytes = layout.body_bytes(&self.sources);
+        let bytes = layout.body_bytes(&self.sources)?;
         let mut at = VarRef::NONE;
         if bytes > 0 {
             let promise = self.var.reserve(bytes)?;

@@ -270,6 +270,33 @@ fn rows_up_to_the_limit_are_kept() {
 }
 
 #[test]
+fn columns_share_the_row_and_one_byte_more_is_refused() {
+    let memory = DataMemory::new(100);
+    let wide = table(vec![fixed("id", 8), var("a", 30_000), nullable(var("b", 30_000))], &[0]);
+    let mut f = fragment(&wide, &memory);
+    let id = 3u64.to_le_bytes();
+    let (a, b) = (vec![1; 20_000], vec![2; 9_992]);
+    let row = insert(&mut f, &id, &[(0, Some(&id)), (1, Some(&a)), (2, Some(&b))]).unwrap();
+    f.tup.commit_insert(row, 1);
+    let more = [b.as_slice(), &[2]].concat();
+    let refused = TupError::RowTooBig { bytes: 30_001 };
+    let mut copy = CopyTuple::default();
+    let change = attrs(&[(2, Some(&more))]);
+    assert_eq!(f.tup.prepare_update(row, Before::Row, &change, &mut copy), Err(refused));
+    assert_eq!((copy.promised_bytes(), refused.code().0), (0, 738));
+    let other = 4u64.to_le_bytes();
+    let long = [(0, Some(&other[..])), (1, Some(&a[..])), (2, Some(&more[..]))];
+    assert_eq!(insert(&mut f, &other, &long), Err(refused));
+    assert_eq!(read_all(&f, row), attrs(&[(0, Some(&id)), (1, Some(&a)), (2, Some(&b))]));
+    // What one column gives up the other may take.
+    f.tup
+        .prepare_update(row, Before::Row, &attrs(&[(1, Some(&a[1..])), (2, Some(&more))]), &mut copy)
+        .unwrap();
+    f.tup.commit_update(row, &mut copy, 2);
+    assert_eq!(read_all(&f, row), attrs(&[(0, Some(&id)), (1, Some(&a[1..])), (2, Some(&more))]));
+}
+
+#[test]
 fn overhead_per_row_is_within_the_promise() {
     let memory = DataMemory::new(10_000);
     let mut f = fragment(&table(vec![fixed("id", 8), fixed("v", 8)], &[0]), &memory);
