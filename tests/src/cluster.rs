@@ -141,7 +141,7 @@ impl Drop for Cluster {
 
 /// The front door's program: beside the test binary's folder. It and the node programs are built by the
 /// command that runs all tests; alone, `cargo build --workspace --bins` makes them.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let here = std::env::current_exe().unwrap_or_default();
     let folder = here.parent().and_then(Path::parent).unwrap_or(Path::new("."));
     let program = folder.join("nucdb");
@@ -150,7 +150,7 @@ fn binary() -> PathBuf {
 }
 
 /// Appends the end of every text file of a folder and the folders in it, to some depth.
-fn append_logs(folder: &Path, depth: u32, text: &mut String) {
+pub(crate) fn append_logs(folder: &Path, depth: u32, text: &mut String) {
     const SHOWN_BYTES: usize = 4000;
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

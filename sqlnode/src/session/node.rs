@@ -27,6 +27,10 @@ const TABLES_CACHED_MAX: usize = 2_000;
 /// The pause between attempts to join the cluster.
 const JOIN_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a statement waits while no data node is connected, before it fails with 157: long enough for a
+/// link that is being made again, short enough for a client that has a user waiting.
+const AWAY_WAIT: Duration = Duration::from_millis(500);
+
 /// How a SQL node is run.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
@@ -132,7 +136,9 @@ impl SqlNode {
     /// Joins the cluster, trying for as long as it takes.
     async fn join(self: Arc<Self>) {
         loop {
-            let options = ConnectOptions::new(self.config.connect_string.clone()).program("nucdb-sqlnode");
+            let options = ConnectOptions::new(self.config.connect_string.clone())
+                .program("nucdb-sqlnode")
+                .wait(AWAY_WAIT);
             match ClusterConnection::open(options).await {
                 Ok(connection) => {
                     tracing::info!(node = connection.node_id().0, "joined the cluster");

@@ -5,8 +5,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a story that cannot go on fails")]
 
+mod data_nodes_away;
 mod garbage;
 mod killed_client;
+mod large_rows;
 mod mariadb_client;
 mod native_api;
 mod pymysql;
