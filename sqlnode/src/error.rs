@@ -141,7 +141,7 @@ error_codes! {
     WrongValueCountOnRow = 1136, "21S01", "Column count doesn't match value count at row {}";
     InvalidUseOfNull = 1138, "22004", "Invalid use of NULL value";
     Regexp = 1139, "42000", "Got error '{}' from regexp";
-    MixOfGroupFuncAndFields = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of SELECT list contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
+    MixOfGroupFuncAndFields = 1140, "42000", "In aggregated query without GROUP BY, expression #{} of {} contains nonaggregated column '{}'; this is incompatible with sql_mode=only_full_group_by";
     NonexistingGrant = 1141, "42000", "There is no such grant defined for user '{}' on host '{}'";
     TableaccessDenied = 1142, "42000", "{} command denied to user '{}'@'{}' for table '{}'";
     ColumnaccessDenied = 1143, "42000", "{} command denied to user '{}'@'{}' for column '{}' in table '{}'";
@@ -307,6 +307,7 @@ error_codes! {
     AlterOperationNotSupportedReason = 1846, "0A000", "{} is not supported. Reason: {}. Try {}.";
     DupUnknownInIndex = 1859, "23000", "Duplicate entry for key '{}'";
     QueryTimeout = 3024, "HY000", "Query execution was interrupted, maximum statement execution time exceeded";
+    FieldInOrderNotSelect = 3065, "HY000", "Expression #{} of ORDER BY clause is not in SELECT list, references column '{}' which is not in SELECT list; this is incompatible with {}";
     NonDefaultValueForGeneratedColumn = 3105, "HY000", "The value specified for generated column '{}' in table '{}' is not allowed.";
     AccountHasBeenLocked = 3118, "HY000", "Access denied for user '{}'@'{}'. Account is locked.";
     InvalidJsonText = 3140, "22032", "Invalid JSON text: \"{}\" at position {} in value for column '{}'.";
@@ -317,10 +318,26 @@ error_codes! {
     LockNowait = 3572, "HY000", "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
     CteMaxRecursionDepth = 3636, "HY000", "Recursive query aborted after {} iterations. Try increasing @@cte_max_recursion_depth to a larger value.";
     RegexpIllegalArgument = 3685, "HY000", "Illegal argument to a regular expression.";
+    RegexpIndexOutofbounds = 3686, "HY000", "Index out of bounds in regular expression search.";
+    RegexpInternal = 3687, "HY000", "Internal error in the regular expression library.";
+    RegexpRuleSyntax = 3688, "HY000", "Syntax error in regular expression on line {}, character {}.";
+    RegexpBadEscapeSequence = 3689, "HY000", "Unrecognized escape sequence in regular expression.";
+    RegexpUnimplemented = 3690, "HY000", "The regular expression contains a feature that is not implemented in this library version.";
+    RegexpMismatchedParen = 3691, "HY000", "Mismatched parenthesis in regular expression.";
+    RegexpBadInterval = 3692, "HY000", "Incorrect description of a {min,max} interval.";
+    RegexpMaxLtMin = 3693, "HY000", "The maximum is less than the minimum in a {min,max} interval.";
+    RegexpInvalidBackRef = 3694, "HY000", "Invalid back-reference in regular expression.";
+    RegexpLookBehindLimit = 3695, "HY000", "The look-behind assertion exceeds the limit in regular expression.";
+    RegexpMissingCloseBracket = 3696, "HY000", "The regular expression contains an unclosed bracket expression.";
+    RegexpInvalidRange = 3697, "HY000", "The regular expression contains an [x-y] character range where x comes after y.";
+    RegexpStackOverflow = 3698, "HY000", "Overflow in the regular expression backtrack stack.";
     RegexpTimeOut = 3699, "HY000", "Timeout exceeded in regular expression match.";
+    RegexpPatternTooBig = 3700, "HY000", "The regular expression pattern exceeds limits on size or complexity.";
     FkCannotDropParent = 3730, "HY000", "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{}'.";
     CheckConstraintViolated = 3819, "HY000", "Check constraint '{}' is violated.";
     CannotConvertString = 3854, "HY000", "Cannot convert string '{}' from {} to {}";
+    RegexpInvalidCaptureGroupName = 3887, "HY000", "A capture group has an invalid name.";
+    CharacterSetMismatch = 3995, "HY000", "Character set '{}' cannot be used in conjunction with '{}' in call to {}.";
     ClientInteractionTimeout = 4031, "HY000", "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.";
 }
 

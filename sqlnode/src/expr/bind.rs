@@ -7,6 +7,8 @@
 
 use super::aggregate::AggSpec;
 use super::func::FuncDef;
+use super::member::has_members;
+use super::regexp::{RegexpNode, RegexpOp};
 use super::types::{self, agree};
 use super::{
     BoundExpr, CaseNode, CmpOp, Coercion, EvalContext, LikeNode, Node, Scope, SessionFacts,
@@ -116,7 +118,12 @@ impl<'a> Binder<'a> {
             | Expr::TimestampDiff(..)
             | Expr::Trim { .. } => self.function(expr),
             Expr::Default(_) => Err(MySqlError::not_supported("DEFAULT in an expression")),
-            Expr::Regexp { .. } => Err(MySqlError::not_supported("REGEXP")),
+            Expr::Regexp { expr, not, pattern } => {
+                let args = vec![self.bind(expr)?, self.bind(pattern)?];
+                let found = self.call("REGEXP_LIKE", args)?;
+                let nullable = found.nullable;
+                Ok(if *not { self.truth_value(Node::Not(Box::new(found)), nullable) } else { found })
+            }
             Expr::Match { .. } => Err(MySqlError::not_supported("MATCH ... AGAINST")),
             Expr::Window(_) => Err(MySqlError::not_supported("window functions")),
             Expr::InSelect { .. } | Expr::Subquery(_) | Expr::Exists(_) | Expr::Quantified { .. } => {
@@ -241,7 +248,13 @@ impl<'a> Binder<'a> {
     }
 
     fn unary(&mut self, op: UnOp, operand: &Expr, whole: &Expr) -> Result<BoundExpr> {
-        let inner = self.bind(operand)?;
+        let inner = match op {
+            UnOp::Plus | UnOp::Not => self.bind(operand)?,
+            UnOp::BitNot | UnOp::Neg => {
+                let inner = self.bind(operand)?;
+                self.as_number(inner)
+            }
+        };
         let nullable = inner.nullable;
         Ok(match op {
             UnOp::Plus => inner,
@@ -305,7 +318,35 @@ impl<'a> Binder<'a> {
                 let number = bytes.iter().fold(0u64, |v, b| v << 8 | u64::from(*b));
                 Ok(BoundExpr::constant(Value::UInt(number), SqlType::BIGINT_UNSIGNED))
             }
-            other => self.bind(other),
+            other => {
+                let bound = self.bind(other)?;
+                Ok(self.as_number(bound))
+            }
+        }
+    }
+
+    /// ENUM and SET as the numbers of their members; everything else as it is.
+    fn as_number(&self, e: BoundExpr) -> BoundExpr {
+        if !has_members(&e.ty) {
+            return e;
+        }
+        // A double, as in MySQL, so that a difference may be negative.
+        let nullable = e.nullable;
+        self.finish(Node::Member(Box::new(e), None), SqlType::DOUBLE, nullable, Coercion::Number)
+    }
+
+    /// An operand of a comparison: a member is a number beside a number, and beside what may turn out to be
+    /// one.
+    fn beside(&self, e: BoundExpr, other: &BoundExpr) -> BoundExpr {
+        match (&other.node, &other.ty) {
+            _ if !has_members(&e.ty) => e,
+            (_, ty) if ty.is_numeric() => self.as_number(e),
+            (Node::Param(_), SqlType::Null) | (Node::UserVar(_), _) => {
+                let (ty, nullable, coercion) = (e.ty.clone(), e.nullable, e.coercion);
+                let node = Node::Member(Box::new(e), Some(Box::new(other.clone())));
+                BoundExpr { node, ty, nullable, coercion }
+            }
+            _ => e,
         }
     }
 
@@ -355,6 +396,8 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// 1267 if their collations do not agree.
     pub fn compare(&self, op: CmpOp, a: BoundExpr, b: BoundExpr) -> Result<BoundExpr> {
+        let (a, b) = (self.beside(a, &b), b);
+        let b = self.beside(b, &a);
         let collation = self.comparison_collation(&[&a, &b], op.name())?;
         let b = fitted(&a, b);
         let a = fitted(&b, a);
@@ -392,6 +435,12 @@ impl<'a> Binder<'a> {
             });
         }
         let [e, low, high] = all;
+        let (e, low, high) = if low.ty.is_numeric() && high.ty.is_numeric() {
+            (self.as_number(e), low, high)
+        } else {
+            let (low, high) = (self.beside(low, &e), self.beside(high, &e));
+            (e, low, high)
+        };
         let collation = self.comparison_collation(&[&e, &low, &high], "between")?;
         let (low, high) = (fitted(&e, low), fitted(&e, high));
         let nullable = e.nullable || low.nullable || high.nullable;
@@ -414,6 +463,11 @@ impl<'a> Binder<'a> {
         }
         let e = self.bind(expr)?;
         let list = self.bind_scalars(list)?;
+        if has_members(&e.ty) && !list.iter().all(|item| item.ty.is_string()) {
+            let pairs = list.into_iter().map(|item| self.compare(CmpOp::Eq, e.clone(), item));
+            let any = self.truth_value(Node::Or(pairs.collect::<Result<_>>()?), true);
+            return Ok(if not { self.truth_value(Node::Not(Box::new(any)), true) } else { any });
+        }
         let mut all: Vec<&BoundExpr> = vec![&e];
         all.extend(&list);
         let collation = self.comparison_collation(&all, "in")?;
@@ -451,10 +505,13 @@ impl<'a> Binder<'a> {
         whens: &[(Expr, Expr)],
         other: Option<&Expr>,
     ) -> Result<BoundExpr> {
-        let operand = operand.map(|e| self.bind(e)).transpose()?;
+        let mut operand = operand.map(|e| self.bind(e)).transpose()?;
         let mut pairs = Vec::with_capacity(whens.len());
         for (when, then) in whens {
             pairs.push((self.bind(when)?, self.bind(then)?));
+        }
+        if pairs.iter().all(|(when, _)| when.ty.is_numeric()) {
+            operand = operand.map(|e| self.as_number(e));
         }
         let other = other.map(|e| self.bind(e)).transpose()?;
         let mut compared: Vec<&BoundExpr> = operand.iter().collect();
@@ -495,6 +552,7 @@ impl<'a> Binder<'a> {
             Expr::Cast { expr, ty } => {
                 let inner = self.bind(expr)?;
                 let ty = self.cast_type(ty, &inner)?;
+                let inner = if ty.is_numeric() { self.as_number(inner) } else { inner };
                 let coercion = if ty.is_string() { Coercion::Implicit } else { Coercion::Number };
                 Ok(self.finish(Node::Cast(Box::new(inner)), ty, true, coercion))
             }
@@ -597,6 +655,11 @@ impl<'a> Binder<'a> {
     /// # Errors
     /// 1305 for an unknown function, 1582 for a wrong number of arguments.
     pub fn call(&self, name: &str, args: Vec<BoundExpr>) -> Result<BoundExpr> {
+        if let Some(op) = RegexpOp::find(name) {
+            let nullable = op == RegexpOp::Substr || args.iter().any(|e| e.nullable);
+            let (node, ty, coercion) = RegexpNode::bind(op, args, self.connection())?;
+            return Ok(self.finish(Node::Regexp(Box::new(node)), ty, nullable, coercion));
+        }
         let Some(def) = FuncDef::find(name) else {
             let full = match self.facts.database() {
                 Some(db) => format!("{db}.{name}"),
@@ -607,6 +670,10 @@ impl<'a> Binder<'a> {
         if args.len() < usize::from(def.min) || args.len() > usize::from(def.max) {
             return Err(MySqlError::with(ErrorCode::WrongParamcountToNativeFct, &[&def.name]));
         }
+        let args = match super::func_math::TABLE.iter().any(|math| std::ptr::eq(math, def)) {
+            true => args.into_iter().map(|e| self.as_number(e)).collect(),
+            false => args,
+        };
         let (ty, coercion) = def.result_type(&args, self.connection())?;
         let nullable = def.nullable || args.iter().any(|e| e.nullable);
         Ok(self.finish(Node::Call(def, args), ty, nullable, coercion))
@@ -657,8 +724,26 @@ impl<'a> Binder<'a> {
                 }
                 other => self.bind(other)?,
             };
-            order.push((expr, key.desc));
+            order.push((expr.for_sorting(), key.desc));
         }
+        let args = match agg.func {
+            AggFunc::Count
+            | AggFunc::Min
+            | AggFunc::Max
+            | AggFunc::AnyValue
+            | AggFunc::GroupConcat
+            | AggFunc::JsonArrayAgg
+            | AggFunc::JsonObjectAgg => args,
+            AggFunc::Sum
+            | AggFunc::Avg
+            | AggFunc::BitAnd
+            | AggFunc::BitOr
+            | AggFunc::BitXor
+            | AggFunc::StdPop
+            | AggFunc::StdSamp
+            | AggFunc::VarPop
+            | AggFunc::VarSamp => args.into_iter().map(|e| self.as_number(e)).collect(),
+        };
         let ty = self.aggregate_type(agg.func, &args)?;
         Ok(AggSpec {
             func: agg.func,

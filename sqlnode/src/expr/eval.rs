@@ -4,9 +4,9 @@
 //! rows.
 
 use super::types::coerce;
-use super::{BoundExpr, CaseNode, CmpOp, EvalContext, LikeNode, Node, dates, func::Args, func_text};
+use super::{BoundExpr, CaseNode, CmpOp, EvalContext, LikeNode, Node, dates, func::Args, func_text, member};
 use crate::value::arith::{self, ArithContext};
-use crate::value::{Collation, LikePattern, Result, SqlType, Text, Value, cast, compare};
+use crate::value::{Collation, LikePattern, MySqlError, Result, SqlType, Text, Value, cast, compare};
 use std::cmp::Ordering;
 
 impl BoundExpr {
@@ -45,6 +45,31 @@ impl BoundExpr {
             Node::Between(abc, not, collation) => between(abc, *not, *collation, row, ctx)?,
             Node::In(a, list, not, collation) => in_list(a, list, *not, *collation, row, ctx)?,
             Node::Like(like) => eval_like(like, row, ctx)?,
+            Node::Regexp(regexp) => regexp.eval(row, ctx)?,
+            Node::Member(member, beside) => member::eval(member, beside.as_deref(), row, ctx)?,
+            Node::Arith(..) | Node::Bits(..) | Node::Neg(..) | Node::BitNot(_) => {
+                self.eval_operator(row, ctx)?
+            }
+            Node::Case(case) => eval_case(case, &self.ty, row, ctx)?,
+            Node::Cast(a) => {
+                let value = a.eval_typed(row, ctx)?;
+                cast::cast(&value, &self.ty, ctx.facts.sql_mode(), Some(ctx.today()), ctx.warnings)
+            }
+            Node::Recode(a) => match a.eval_typed(row, ctx)? {
+                Value::Null => Value::Null,
+                value => Value::Text(recode(&value, self.ty.collation())),
+            },
+            Node::DateArith(..)
+            | Node::Extract(..)
+            | Node::TimestampDiff(..)
+            | Node::Trim(..)
+            | Node::Call(..) => self.eval_function(row, ctx)?,
+        })
+    }
+
+    /// The operators on numbers.
+    fn eval_operator(&self, row: &[Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
+        Ok(match &self.node {
             Node::Arith(op, a, b, text) => {
                 let (a, b) = (a.eval(row, ctx)?, b.eval(row, ctx)?);
                 arith::apply(*op, &a, &b, &mut arith_context(ctx, &&**text))?
@@ -61,15 +86,13 @@ impl BoundExpr {
                 let a = a.eval(row, ctx)?;
                 arith::invert_bits(&a, ctx.warnings)
             }
-            Node::Case(case) => eval_case(case, &self.ty, row, ctx)?,
-            Node::Cast(a) => {
-                let value = a.eval_typed(row, ctx)?;
-                cast::cast(&value, &self.ty, ctx.facts.sql_mode(), Some(ctx.today()), ctx.warnings)
-            }
-            Node::Recode(a) => match a.eval_typed(row, ctx)? {
-                Value::Null => Value::Null,
-                value => Value::Text(recode(&value, self.ty.collation())),
-            },
+            _ => return Err(MySqlError::internal("not an operator on numbers")),
+        })
+    }
+
+    /// What is written like a function, and dates with intervals.
+    fn eval_function(&self, row: &[Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
+        Ok(match &self.node {
             Node::DateArith(a, sub, amount, unit) => {
                 let (a, amount) = (a.eval(row, ctx)?, amount.eval(row, ctx)?);
                 let moved = dates::add_interval(&a, *sub, &amount, *unit, ctx);
@@ -92,6 +115,7 @@ impl BoundExpr {
                 let mut args = Args { exprs: args, row, ctx, ty: &self.ty };
                 (def.eval)(&mut args)?
             }
+            _ => return Err(MySqlError::internal("not a function")),
         })
     }
 }

@@ -214,8 +214,14 @@ impl Args<'_, '_> {
         Ok(Some((out, collation)))
     }
 
+    /// The argument where a number is wanted.
+    fn number(&mut self, at: usize) -> Result<Value> {
+        let value = self.val(at)?;
+        Ok(self.exprs.get(at).map_or(Value::Null, |expr| super::member::number(&value, &expr.ty)))
+    }
+
     pub(super) fn int(&mut self, at: usize) -> Result<Option<i64>> {
-        Ok(match self.val(at)? {
+        Ok(match self.number(at)? {
             Value::Null => None,
             value => Some(
                 cast::to_int(&value, self.ctx.warnings).clamp(i128::from(i64::MIN), i128::from(i64::MAX))
@@ -225,7 +231,7 @@ impl Args<'_, '_> {
     }
 
     pub(super) fn double(&mut self, at: usize) -> Result<Option<f64>> {
-        Ok(match self.val(at)? {
+        Ok(match self.number(at)? {
             Value::Null => None,
             value => Some(cast::to_f64(&value, self.ctx.warnings)),
         })

@@ -24,6 +24,8 @@ mod func_math;
 mod func_misc;
 mod func_text;
 mod func_time;
+mod member;
+mod regexp;
 mod types;
 
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod tests;
 pub use aggregate::{Accumulator, AggSpec};
 pub use bind::Binder;
 pub use func::FuncDef;
+pub use regexp::RegexpNode;
 
 use crate::parser::ast::{AggFunc, ColName, TimeUnit, TrimSide, VarScope};
 use crate::value::arith::{ArithOp, BitOp};
@@ -298,6 +301,10 @@ pub enum Node {
     In(Box<BoundExpr>, Vec<BoundExpr>, bool, Collation),
     /// LIKE.
     Like(Box<LikeNode>),
+    /// The number of an ENUM's or SET's value; with a second expression, only if that one is a number.
+    Member(Box<BoundExpr>, Option<Box<BoundExpr>>),
+    /// REGEXP and the functions of regular expressions.
+    Regexp(Box<RegexpNode>),
     /// Arithmetic, with its text for error 1690.
     Arith(ArithOp, Box<BoundExpr>, Box<BoundExpr>, Box<str>),
     /// Bit operators.
@@ -397,6 +404,9 @@ impl BoundExpr {
     /// As [`BoundExpr::eval`].
     pub fn truth(&self, row: &[Value], ctx: &mut EvalContext<'_>) -> Result<Option<bool>> {
         let value = self.eval(row, ctx)?;
+        if member::has_members(&self.ty) {
+            return Ok(crate::value::compare::truth(&member::number(&value, &self.ty)));
+        }
         if let Value::Text(_) = value {
             // A text that is no number warns.
             return Ok(Some(crate::value::cast::to_f64(&value, ctx.warnings) != 0.0));
@@ -440,6 +450,13 @@ impl Node {
                 visit(a);
                 list.iter().for_each(visit);
             }
+            Node::Member(member, beside) => {
+                visit(member);
+                if let Some(beside) = beside {
+                    visit(beside);
+                }
+            }
+            Node::Regexp(regexp) => regexp.args.iter().for_each(visit),
             Node::Like(like) => {
                 visit(&like.expr);
                 visit(&like.pattern);

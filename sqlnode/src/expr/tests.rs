@@ -127,7 +127,7 @@ fn run(sql: &str) -> Result<(String, SqlType, Vec<u16>)> {
     Ok((String::from_utf8_lossy(&out).into_owned(), bound.ty, numbers))
 }
 
-fn check(table: &[(&str, &str)]) {
+pub(super) fn check(table: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (sql, expect) in table {
         match run(sql) {
@@ -137,6 +137,11 @@ fn check(table: &[(&str, &str)]) {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The number of the error that an expression ends with.
+pub(super) fn fails(sql: &str) -> u16 {
+    run(sql).expect_err(sql).code
 }
 
 #[test]

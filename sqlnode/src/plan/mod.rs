@@ -8,6 +8,7 @@
 //! and never waits.
 
 mod bind;
+mod full_group_by;
 
 pub use bind::{bind_aggregated, bind_scalar};
 
@@ -15,14 +16,14 @@ use std::sync::Arc;
 
 use crate::catalog::TableMeta;
 use crate::catalog::types::not_yet;
-use crate::expr::{AggSpec, BoundExpr, Node, Scope, ScopeColumn};
+use crate::expr::{AggSpec, BoundExpr, Node, Scope, ScopeColumn, SessionFacts};
 use crate::parser::ast::{
     Expr, JoinKind, JoinOn, Limit, Lit, Locking, OrderBy, Query, QueryBody, Select, SelectItem, TableName,
     TableRef,
 };
 use crate::protocol::{ColumnDefinition, ColumnFlags};
 use crate::session::Facts;
-use crate::value::{ErrorCode, MySqlError, Result, SqlType, Value};
+use crate::value::{ErrorCode, MySqlError, Result, SqlMode, SqlType, Value};
 
 /// A table made up by this node: information_schema.
 #[derive(Debug, Clone)]
@@ -350,10 +351,10 @@ pub fn plan_select(query: &Query, relations: Vec<Relation>, facts: &Facts) -> Re
         }
         None => None,
     };
-    let order = plan_order(&query.order, &names, &scope, facts, &mut aggs)?;
+    let order = plan_order(&query.order, &names, &items, &scope, facts, &mut aggs)?;
     let columns =
         names.iter().zip(&items).map(|((name, _), item)| definition(name, item, &sources)).collect();
-    Ok(SelectPlan {
+    let plan = SelectPlan {
         sources,
         filter,
         items,
@@ -366,12 +367,17 @@ pub fn plan_select(query: &Query, relations: Vec<Relation>, facts: &Facts) -> Re
         distinct: select.modifiers.distinct,
         locking: query.locking.first().cloned(),
         calc_found_rows: select.modifiers.calc_found_rows,
-    })
+    };
+    if facts.sql_mode().contains(SqlMode::ONLY_FULL_GROUP_BY) {
+        full_group_by::check(&plan, &scope)?;
+    }
+    Ok(plan)
 }
 
 fn plan_order(
     order: &[OrderBy],
     names: &[(String, Expr)],
+    items: &[BoundExpr],
     scope: &Scope,
     facts: &Facts,
     aggs: &mut Vec<AggSpec>,
@@ -379,10 +385,13 @@ fn plan_order(
     let mut keys = Vec::with_capacity(order.len());
     for element in order {
         let key = match by_position_or_alias(&element.expr, names, "order clause")? {
+            Some(at) if matches!(items[at].ty, SqlType::Enum { .. } | SqlType::Set { .. }) => {
+                SortKey::Expr(items[at].clone().for_sorting())
+            }
             Some(item) => SortKey::Item(item),
             None => {
                 let expr = with_aliases(&element.expr, names, scope);
-                SortKey::Expr(bind_aggregated(&expr, scope, facts, "order clause", aggs)?)
+                SortKey::Expr(bind_aggregated(&expr, scope, facts, "order clause", aggs)?.for_sorting())
             }
         };
         keys.push((key, element.desc));

@@ -204,7 +204,10 @@ impl SqlSession {
         limit: Option<&Limit>,
         scope: &Scope,
     ) -> Result<(SortKeys, Option<LimitValue>)> {
-        let bind = |o: &OrderBy| Ok((bind_scalar(&o.expr, scope, &self.facts, "order clause")?, o.desc));
+        let bind = |o: &OrderBy| {
+            let key = bind_scalar(&o.expr, scope, &self.facts, "order clause")?;
+            Ok((key.for_sorting(), o.desc))
+        };
         let order = order.iter().map(bind).collect::<Result<Vec<_>>>()?;
         Ok((order, plan_limit(limit)?.map(|(_, count)| count)))
     }
