@@ -59,7 +59,9 @@ async fn main() -> Result<(), NdbError> {
     let mut tx = cluster.begin();
     let read = tx.read_exclusive(&table).key(&[2u32.into()]).finish()?;
     let results = tx.execute().await?;
-    println!("before: {:?}", results.row(read)?);
+    if let Some(row) = results.row(read)? {
+        println!("before: {}", row.get_str("name")?.unwrap_or("NULL"));
+    }
     tx.update(&table).key(&[2u32.into()]).set("name", "Grace Hopper").finish()?;
     tx.commit().await?;
 
