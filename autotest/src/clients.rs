@@ -5,11 +5,12 @@
 use std::process::{Command, Stdio};
 
 /// How to see that a client is there, and the Debian package that brings it.
-const CLIENTS: [(&[&str], &str); 4] = [
+const CLIENTS: [(&[&str], &str); 5] = [
     (&["mariadb", "--version"], "mariadb-client"),
     (&["sysbench", "--version"], "sysbench"),
     (&["/usr/bin/python3", "-c", "import pymysql"], "python3-pymysql"),
     (&["redis-benchmark", "--version"], "redis-tools"),
+    (&["redis-server", "--version"], "redis-server"),
 ];
 
 fn runs(command: &[&str]) -> bool {
