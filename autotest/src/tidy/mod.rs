@@ -42,7 +42,7 @@ const FUNCTION_LINES_MAX: usize = 70;
 const TEST_LINES_MAX: usize = 120;
 
 /// Functions that are longer, file and name, and may not grow. Entries only ever leave this list.
-const LONG_FUNCTIONS: [(&str, &str, usize); 1] = [("sqlnode/src/expr/eval.rs", "eval", 78)];
+const LONG_FUNCTIONS: [(&str, &str, usize); 0] = [];
 
 /// Checks the repository at `root`; the error names every fault.
 pub(crate) fn check(root: &Path) -> Result<(), String> {

@@ -4,7 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 use tests::{run, shared};
 
-/// A program with PyMySQL for text and, on the same connection, the few packets that prepared statements take.
+/// A program with PyMySQL for text and, on the same connection, the few packets that prepared statements
+/// take.
 const SCRIPT: &str = r#"
 import sys, struct, random
 import pymysql
