@@ -2,13 +2,14 @@
 //!
 //! The SQL node goes first, so that its clients hear from it and not from a vanished cluster; then the data
 //! nodes together, by order of the management server, so that none sees another as lost; the management
-//! server last. A cluster in one process does the same by itself when it is asked to end.
+//! server last. A cluster in one process, and a front door in the foreground, do the same by themselves when
+//! they are asked to end.
 //!
 //! What runs is taken from the pid files; `config.ini` may have been edited since. Without a usable one the
 //! data nodes are asked one by one.
 
 use crate::quickstart::{
-    Layout, SINGLE, cluster_folder, names_of_pid_files, read_pid, remove_pid, stop_process,
+    FOREGROUND, Layout, SINGLE, cluster_folder, names_of_pid_files, read_pid, remove_pid, stop_process,
 };
 use clap::Args;
 use mgmd::command::{Format, Session};
@@ -17,8 +18,8 @@ use std::time::Duration;
 
 /// How long a process may take to end.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-/// How long the process of a whole cluster may take to end.
-const STOP_LIMIT_SINGLE: Duration = Duration::from_secs(60);
+/// How long a process that stands for a whole cluster may take to end.
+const STOP_LIMIT_WHOLE: Duration = Duration::from_secs(60);
 
 /// Command line of `nucdb stop`.
 #[derive(Args, Debug)]
@@ -49,7 +50,9 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 /// A process does not end; the others are stopped all the same.
 pub fn stop(dir: &Path) -> Result<(), String> {
     let mut troubles = Vec::new();
-    end(dir, SINGLE, STOP_LIMIT_SINGLE, &mut troubles);
+    for whole in [FOREGROUND, SINGLE] {
+        end(dir, whole, STOP_LIMIT_WHOLE, &mut troubles);
+    }
     end(dir, "sqlnode", STOP_LIMIT, &mut troubles);
     let data: Vec<String> =
         names_of_pid_files(dir).into_iter().filter(|n| n.starts_with("datanode")).collect();

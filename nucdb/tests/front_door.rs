@@ -3,7 +3,7 @@
 // A test's helpers may unwrap as the test itself may.
 #![allow(clippy::unwrap_used)]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -272,4 +272,38 @@ fn scripts_of_the_management_client_end_with_the_code_of_what_failed() {
     let stop = cluster.mgm(&["-e", "1 STOP"], "");
     assert!(!stop.status.success() && said(&stop).contains("use SHUTDOWN"), "{}", said(&stop));
     assert_eq!(cluster.pid_files(), 1);
+}
+
+#[test]
+fn a_cluster_in_the_foreground_is_stopped_from_elsewhere() {
+    for form in [&["--single-process"][..], &[]] {
+        let cluster = Folder::new();
+        let ports = [cluster.mgm_port.to_string(), cluster.sql_port.to_string()];
+        let mut front_door = Command::new(env!("CARGO_BIN_EXE_nucdb"))
+            .args(["quickstart", "--mgm-port", &ports[0], "--sql-port", &ports[1]])
+            .args(form)
+            .arg("--dir")
+            .arg(cluster.dir())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(front_door.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("Press Ctrl-C") {
+            line.clear();
+            assert!(output.read_line(&mut line).unwrap() > 0, "it ended early");
+        }
+        let again = cluster.quickstart_with(form);
+        assert!(!again.status.success() && said(&again).contains("running already"), "{}", said(&again));
+        let stopped = cluster.stop();
+        assert!(stopped.status.success() && said(&stopped).contains("is stopped"), "{}", said(&stopped));
+        let mut rest = String::new();
+        output.read_to_string(&mut rest).unwrap();
+        front_door.stderr.take().unwrap().read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "Stopping.\n");
+        assert!(front_door.wait().unwrap().success());
+        assert_eq!(cluster.pid_files(), 0);
+    }
 }

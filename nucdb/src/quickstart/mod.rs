@@ -19,12 +19,12 @@ mod single;
 
 pub use layout::Layout;
 pub(crate) use layout::cluster_folder;
-pub use process::{Process, names_of_pid_files, read_pid, remove_pid, stop_process};
+pub use process::{FOREGROUND, Process, names_of_pid_files, read_pid, remove_pid, stop_process};
 pub use single::NAME as SINGLE;
 
 use clap::Args;
 use mgmd::command::{Format, Session};
-use process::with_log_tail;
+use process::{Foreground, with_log_tail};
 use single::Single;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -85,6 +85,10 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
+    let foreground = match arguments.detach {
+        true => None,
+        false => Some(Foreground::enter(&layout.dir)?),
+    };
     if arguments.single_process && !arguments.detach {
         return run_here(&layout, lock, &stop);
     }
@@ -104,6 +108,8 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     watch(&stop, || cluster.first_ended())?;
     println!("Stopping.");
     cluster.keep = true;
+    // What follows stops whatever pid files name.
+    drop(foreground);
     crate::stop::stop(&layout.dir)
 }
 
@@ -125,9 +131,6 @@ fn watch(stop: &AtomicBool, mut ended: impl FnMut() -> Option<String>) -> Result
 fn run_here(layout: &Layout, lock: std::fs::File, stop: &AtomicBool) -> Result<(), String> {
     let log = layout.dir.join(format!("{SINGLE}.log"));
     single::log_to(Some(&log))?;
-    // Every process of a cluster works in the cluster's folder: pid files are believed by that.
-    std::env::set_current_dir(&layout.dir).map_err(|e| format!("{}: {e}", layout.dir.display()))?;
-    process::write_pid(&layout.dir, SINGLE, std::process::id())?;
     let result = Single::start(layout).and_then(|mut cluster| {
         let ready = wait_until_ready(layout, stop, || cluster.failure());
         let ended = ready.and_then(|()| {
@@ -141,7 +144,6 @@ fn run_here(layout: &Layout, lock: std::fs::File, stop: &AtomicBool) -> Result<(
         let stopped = cluster.stop();
         ended.and(stopped)
     });
-    remove_pid(&layout.dir, SINGLE);
     result.map_err(|failure| with_log_tail(&failure, &log))
 }
 

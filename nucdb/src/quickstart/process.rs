@@ -39,9 +39,7 @@ pub fn read_pid(dir: &Path, name: &str) -> Option<u32> {
     // Every process of a cluster works in the cluster's folder.
     let works_in = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let same_folder = dir.canonicalize().is_ok_and(|dir| dir == works_in);
-    // A single-process cluster in the foreground is the quickstart itself.
-    let is_role = name.starts_with(&role) || (name == super::single::NAME && role == "quickstart");
-    let is_ours = program.ends_with("nucdb") && !role.is_empty() && is_role && same_folder;
+    let is_ours = program.ends_with("nucdb") && !role.is_empty() && name.starts_with(&role) && same_folder;
     is_ours.then_some(pid)
 }
 
@@ -57,9 +55,33 @@ pub fn names_of_pid_files(dir: &Path) -> Vec<String> {
 }
 
 /// Writes a pid file.
-pub(super) fn write_pid(dir: &Path, name: &str, pid: u32) -> Result<(), String> {
+fn write_pid(dir: &Path, name: &str, pid: u32) -> Result<(), String> {
     let file = pid_file(dir, name);
     fs::write(&file, pid.to_string()).map_err(|e| format!("cannot write {}: {e}", file.display()))
+}
+
+/// The front door's own pid file while it is in the foreground; it goes with this value. Whoever wants to
+/// stop the cluster asks the front door, which would take the end of a process for a failure.
+pub(super) struct Foreground {
+    dir: PathBuf,
+}
+
+/// The name of the front door's own pid file.
+pub const FOREGROUND: &str = "quickstart";
+
+impl Foreground {
+    /// Writes the file, and makes the folder this process's own as pid files want it.
+    pub(super) fn enter(dir: &Path) -> Result<Self, String> {
+        std::env::set_current_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        write_pid(dir, FOREGROUND, std::process::id())?;
+        Ok(Self { dir: dir.to_path_buf() })
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        remove_pid(&self.dir, FOREGROUND);
+    }
 }
 
 /// Removes a pid file; one that is not there is no matter.
