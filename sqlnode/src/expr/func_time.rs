@@ -2,8 +2,11 @@
 
 use super::func::{Args, FuncDef, Returns, def, def_null, def_session, some};
 use super::{BoundExpr, dates, local, types};
-use crate::value::temporal::{self, Date, DateTime, MICROS_PER_SECOND, Time, TimeZone, days_in_month};
-use crate::value::{Collation, Decimal, Result, SqlType, Value, cast};
+use crate::value::temporal::{
+    self, Date, DateRules, DateTime, FormatParts, MICROS_PER_SECOND, Time, TimeZone, WeekMode, days_in_month,
+    month_name, week_of, weekday_name,
+};
+use crate::value::{Collation, Decimal, Result, SqlMode, SqlType, Value, cast};
 
 pub(super) static TABLE: &[FuncDef] = &[
     def_session("now", 0, 1, Returns::Now(false), now),
@@ -30,21 +33,21 @@ pub(super) static TABLE: &[FuncDef] = &[
     def_null("dayofmonth", 1, 1, Returns::Int, |a| date_part(a, |d| Some(d.day()))),
     def_null("dayofweek", 1, 1, Returns::Int, |a| date_part(a, |d| d.weekday().map(|w| (w + 1) % 7 + 1))),
     def_null("weekday", 1, 1, Returns::Int, |a| date_part(a, Date::weekday)),
-    def_null("dayofyear", 1, 1, Returns::Int, |a| date_part(a, dates::day_of_year)),
+    def_null("dayofyear", 1, 1, Returns::Int, |a| date_part(a, day_of_year)),
     def_null("to_days", 1, 1, Returns::Int, |a| date_part(a, Date::day_number)),
     def_null("to_seconds", 1, 1, Returns::Int, |a| {
         let micros = some!(some!(a.moment(0)?).linear_micros());
         Ok(Value::Int(micros / MICROS_PER_SECOND))
     }),
-    def_null("weekofyear", 1, 1, Returns::Int, |a| date_part(a, |d| dates::week(d, 3).map(|w| w.1))),
+    def_null("weekofyear", 1, 1, Returns::Int, |a| date_part(a, |d| week_of(d, WeekMode(3)).map(|w| w.1))),
     def_null("week", 1, 2, Returns::Int, week),
     def_null("yearweek", 1, 2, Returns::Int, yearweek),
     def_null("dayname", 1, 1, Returns::Ascii(9), |a| {
         let weekday = some!(some!(a.moment(0)?).date().weekday());
-        Ok(a.string(dates::day_name(weekday).as_bytes()))
+        Ok(a.string(some!(weekday_name(weekday)).as_bytes()))
     }),
     def_null("monthname", 1, 1, Returns::Ascii(9), |a| {
-        let name = some!(dates::month_name(some!(a.moment(0)?).date().month()));
+        let name = some!(month_name(some!(a.moment(0)?).date().month()));
         Ok(a.string(name.as_bytes()))
     }),
     def_null("hour", 1, 1, Returns::Int, |a| time_part(a, Time::hour)),
@@ -145,13 +148,13 @@ fn time_part(a: &mut Args<'_, '_>, part: fn(Time) -> u32) -> Result<Value> {
 fn week(a: &mut Args<'_, '_>) -> Result<Value> {
     let date = some!(a.moment(0)?).date();
     let mode = if a.len() > 1 { some!(a.int(1)?) } else { 0 };
-    Ok(Value::Int(i64::from(some!(dates::week(date, mode as u32 & 7)).1)))
+    Ok(Value::Int(i64::from(some!(week_of(date, WeekMode(mode as u8 & 7))).1)))
 }
 
 fn yearweek(a: &mut Args<'_, '_>) -> Result<Value> {
     let date = some!(a.moment(0)?).date();
     let mode = if a.len() > 1 { some!(a.int(1)?) } else { 0 };
-    let (year, week) = some!(dates::week(date, mode as u32 & 7 | 2));
+    let (year, week) = some!(week_of(date, WeekMode(mode as u8 & 7 | 2)));
     Ok(Value::Int(i64::from(year * 100 + week)))
 }
 
@@ -266,10 +269,16 @@ fn sec_to_time(a: &mut Args<'_, '_>) -> Result<Value> {
     Ok(Value::Time(Time::from_micros_clamped(micros, a.ty.decimals())))
 }
 
+/// The day of the year.
+fn day_of_year(date: Date) -> Option<u32> {
+    let first = Date::new(date.year(), 1, 1)?.day_number()?;
+    Some(date.day_number()? - first + 1)
+}
+
 fn date_format(a: &mut Args<'_, '_>) -> Result<Value> {
     let at = some!(a.moment(0)?);
     let pattern = some!(a.own_text(1)?);
-    let text = some!(dates::format(at, &pattern.to_str_lossy()));
+    let text = some!(temporal::date_format(at, &pattern.to_str_lossy()));
     Ok(a.string(text.as_bytes()))
 }
 
@@ -284,21 +293,34 @@ fn str_to_date_type(args: &[BoundExpr], _: Collation) -> SqlType {
     let Some(Value::Text(pattern)) = args.get(1).and_then(BoundExpr::as_const) else {
         return SqlType::DateTime { fsp: 6 };
     };
-    match dates::format_parts(&pattern.to_str_lossy()) {
-        (true, false, _) => SqlType::Date,
-        (false, _, fraction) => SqlType::Time { fsp: if fraction { 6 } else { 0 } },
-        (true, true, fraction) => SqlType::DateTime { fsp: if fraction { 6 } else { 0 } },
+    let parts = FormatParts::of(&pattern.to_str_lossy());
+    let fsp = if parts.fraction { 6 } else { 0 };
+    match (parts.date, parts.time) {
+        (true, false) => SqlType::Date,
+        (false, _) => SqlType::Time { fsp },
+        (true, true) => SqlType::DateTime { fsp },
     }
 }
 
 fn str_to_date(a: &mut Args<'_, '_>) -> Result<Value> {
+    use crate::value::{ErrorCode, MySqlError};
     let (text, pattern) = (some!(a.own_text(0)?), some!(a.own_text(1)?));
-    let Some(value) = dates::parse(&text.to_str_lossy(), &pattern.to_str_lossy()) else {
-        let args: [&dyn std::fmt::Display; 3] = [&"datetime", &text.to_str_lossy(), &"str_to_date"];
-        a.ctx
-            .warnings
-            .warn(crate::value::MySqlError::with(crate::value::ErrorCode::WrongValueForType, &args));
+    let (text, pattern) = (text.to_str_lossy(), pattern.to_str_lossy());
+    let parts = FormatParts::of(&pattern);
+    let mode = if parts.date { a.ctx.facts.sql_mode() } else { SqlMode::EMPTY };
+    let Some((at, clean)) = temporal::str_to_date(&text, &pattern, DateRules::from_mode(mode)) else {
+        let args: [&dyn std::fmt::Display; 3] = [&"datetime", &text, &"str_to_date"];
+        a.ctx.warnings.warn(MySqlError::with(ErrorCode::WrongValueForType, &args));
         return Ok(Value::Null);
+    };
+    if !clean {
+        let args: [&dyn std::fmt::Display; 2] = [&"datetime", &text];
+        a.ctx.warnings.warn(MySqlError::with(ErrorCode::TruncatedWrongValue, &args));
+    }
+    let value = match (parts.date, parts.time) {
+        (true, true) => Value::DateTime(at),
+        (true, false) => Value::Date(at.date()),
+        (false, _) => Value::Time(at.time_of_day()),
     };
     Ok(types::coerce(value, a.ty))
 }
@@ -342,7 +364,7 @@ fn from_unixtime(a: &mut Args<'_, '_>) -> Result<Value> {
         return Ok(Value::DateTime(at));
     }
     let pattern = some!(a.own_text(1)?);
-    let text = some!(dates::format(at, &pattern.to_str_lossy()));
+    let text = some!(temporal::date_format(at, &pattern.to_str_lossy()));
     Ok(a.string(text.as_bytes()))
 }
 

@@ -184,10 +184,44 @@ fn warnings_are_collected() {
         ("CAST('x' AS DATE)", &[1292]),
         ("repeat('a', 10000000)", &[1301]),
         ("str_to_date('x', '%Y')", &[1411]),
+        ("str_to_date('2020x', '%Y%m')", &[1411]),
+        ("str_to_date('2020-01-01x', '%Y-%m-%d')", &[1292]),
         ("1 + 1", &[]),
     ] {
         assert_eq!(run(sql).unwrap().2, numbers, "{sql}");
     }
+}
+
+#[test]
+fn intervals_add_calendar_time() {
+    check(&[
+        ("'2018-12-31 23:59:59' + INTERVAL 1 SECOND", "2019-01-01 00:00:00"),
+        ("'2018-01-31' + INTERVAL 1 MONTH", "2018-02-28"),
+        ("'2020-02-29' + INTERVAL -1 YEAR", "2019-02-28"),
+        ("'2020-01-01 00:00:00' + INTERVAL '1.5' SECOND", "2020-01-01 00:00:01.500000"),
+        ("'2020-01-01' + INTERVAL '1-2' YEAR_MONTH", "2021-03-01"),
+        ("'2020-01-01' + INTERVAL 2 QUARTER", "2020-07-01"),
+        ("'2020-01-01' + INTERVAL 1 WEEK", "2020-01-08"),
+        ("'9999-12-31' + INTERVAL 9223372036854775807 YEAR", "NULL"),
+        ("'2020-01-01' + INTERVAL 9223372036854775807 MICROSECOND", "NULL"),
+        ("'2020-01-01' - INTERVAL '99999999999999999999 1' DAY_HOUR", "NULL"),
+        ("'2020-01-01' + INTERVAL '1 2 3 4 5 6' DAY_SECOND", "NULL"),
+        ("STR_TO_DATE('2013', '%Y-%m-%d')", "NULL"),
+        ("STR_TO_DATE('2013-05-01 junk', '%Y-%m-%d')", "2013-05-01"),
+        ("STR_TO_DATE('9:30:17 PM 2020-1-2', '%r %Y-%m-%d')", "2020-01-02 21:30:17"),
+        ("DATE_FORMAT('2009-10-04 22:23:00', '%X %V %x %v %U %u')", "2009 40 2009 40 40 40"),
+        ("WEEK('2000-01-01', 2)", "52"),
+    ]);
+    let mut facts = Fixed::new();
+    facts.mode = SqlMode::EMPTY;
+    let scope = scope();
+    let ast = parse_expr(b"STR_TO_DATE('2013', '%Y-%m-%d')", ParseMode::default()).unwrap();
+    let bound = Binder::new(&scope, &facts, "field list").bind(&ast).unwrap();
+    assert!(
+        bound
+            .as_const()
+            .is_some_and(|v| cast::to_text(v, Collation::UTF8MB4_BIN).as_bytes() == b"2013-00-00")
+    );
 }
 
 #[test]

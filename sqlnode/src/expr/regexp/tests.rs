@@ -116,7 +116,7 @@ fn bad_patterns_have_their_numbers() {
         ("'a' REGEXP '\\\\2'", 3694),
         ("'a' REGEXP '[a'", 3696),
         ("'a' REGEXP '[z-a]'", 3697),
-        ("REGEXP_LIKE(CONCAT(REPEAT('a', 60), '!bc'), '^(a+)+\\\\1b(?=c)')", 3699),
+        ("REGEXP_LIKE(CONCAT(REPEAT('x', 40), 'yz'), '(x+x+)+y(?!z)')", 3699),
         ("'a' REGEXP REPEAT('(a', 100)", 3700),
         ("'a' REGEXP '((a{1000}){1000}){1000}'", 3700),
         ("REGEXP_REPLACE('a', 'a', '$x')", 3887),

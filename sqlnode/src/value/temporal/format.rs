@@ -117,6 +117,35 @@ const fn ordinal(day: u32) -> &'static str {
     }
 }
 
+/// Which parts of a moment a format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatParts {
+    /// Year, month, day or week.
+    pub date: bool,
+    /// Hour, minute, second or less.
+    pub time: bool,
+    /// Microseconds.
+    pub fraction: bool,
+}
+
+impl FormatParts {
+    /// The parts of a format.
+    pub fn of(format: &str) -> FormatParts {
+        let (mut date, mut time, mut fraction) = (false, false, false);
+        let mut chars = format.chars();
+        while let Some(c) = chars.next() {
+            if c == '%'
+                && let Some(specifier) = chars.next()
+            {
+                date |= "YymcMbdeDjUuVvXxWaw".contains(specifier);
+                time |= "HkhIlisSpfrT".contains(specifier);
+                fraction |= specifier == 'f';
+            }
+        }
+        FormatParts { date, time, fraction }
+    }
+}
+
 /// What STR_TO_DATE has read so far.
 #[derive(Default)]
 struct Scan {

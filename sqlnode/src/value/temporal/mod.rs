@@ -11,13 +11,11 @@
 //! Day numbers count as TO_DAYS does: 1 is '0000-01-01', and the year 0 has 365 days.
 
 mod format;
-mod interval;
 mod parse;
 mod weeks;
 pub mod zone;
 
-pub use format::{date_format, month_name, str_to_date, time_format, weekday_name};
-pub use interval::{Interval, IntervalUnit, add_interval};
+pub use format::{FormatParts, date_format, month_name, str_to_date, time_format, weekday_name};
 pub use parse::{
     DateRules, Parsed, parse_date, parse_datetime, parse_datetime_number, parse_datetime_offset, parse_time,
     parse_time_number,

@@ -156,31 +156,6 @@ fn formats_both_ways() {
     assert_eq!(str_to_date("é", "%p", DateRules::default()), None);
 }
 
-#[test]
-fn intervals_add_calendar_time() {
-    use crate::value::Value;
-    for (start, value, unit, end) in [
-        ("2018-12-31 23:59:59", Value::Int(1), "SECOND", "2019-01-01 00:00:00"),
-        ("2018-01-31", Value::Int(1), "MONTH", "2018-02-28 00:00:00"),
-        ("2020-02-29", Value::Int(-1), "YEAR", "2019-02-28 00:00:00"),
-        ("2018-12-31 23:59:59", Value::text("1:1"), "MINUTE_SECOND", "2019-01-01 00:01:00"),
-        ("2025-01-01", Value::text("-1 10"), "DAY_HOUR", "2024-12-30 14:00:00"),
-        ("1992-12-31 23:59:59", Value::text("1.999999"), "SECOND_MICROSECOND", "1993-01-01 00:00:00.999999"),
-        ("2020-01-01", Value::text("1.5"), "SECOND", "2020-01-01 00:00:01.500000"),
-        ("2020-01-01", Value::text("1-2"), "YEAR_MONTH", "2021-03-01 00:00:00"),
-        ("2020-01-01", Value::Int(2), "QUARTER", "2020-07-01 00:00:00"),
-        ("2020-01-01", Value::Int(1), "WEEK", "2020-01-08 00:00:00"),
-    ] {
-        let start = parse_datetime(start, DateRules::default()).unwrap().value;
-        let interval = Interval::new(&value, IntervalUnit::by_name(unit).unwrap()).unwrap();
-        assert_eq!(add_interval(start, interval).unwrap().to_string(), end, "{value:?} {unit}");
-    }
-    let last = parse_datetime("9999-12-31", DateRules::default()).unwrap().value;
-    assert_eq!(add_interval(last, Interval { months: 0, micros: MICROS_PER_DAY }), None);
-    assert_eq!(add_interval(last, Interval { months: i64::MAX, micros: i64::MAX }), None);
-    assert_eq!(Interval::new(&Value::Int(i64::MAX), IntervalUnit::Year), None);
-}
-
 proptest! {
     #[test]
     fn day_numbers_round_trip(days in 366i64..3_652_425) {
@@ -202,25 +177,11 @@ proptest! {
     }
 
     #[test]
-    fn no_interval_panics(text in "[0-9:. x-]{0,40}", micros in any::<i64>(), months in any::<i64>()) {
-        use IntervalUnit as U;
-        let start = DateTime::from_linear_micros(63_000_000_000_000_000, 6).unwrap();
-        for unit in [U::Microsecond, U::Second, U::Day, U::Year, U::DayMicrosecond, U::YearMonth] {
-            for value in [crate::value::Value::text(&text), micros.into()] {
-                if let Some(interval) = Interval::new(&value, unit) {
-                    let _ = add_interval(start, interval.negated());
-                }
-            }
-        }
-        let _ = add_interval(start, Interval { months, micros }.negated());
-        let _ = TimeZone::Offset(840).local_from_unix(micros, 6);
-    }
-
-    #[test]
     fn no_format_panics(text in ".{0,30}", format in "(%.|.){0,10}", micros in any::<i64>()) {
         let _ = str_to_date(&text, &format, DateRules::default());
         let _ = time_format(Time::from_micros_clamped(micros, 6), &format);
         let _ = date_format(DateTime::ZERO, &format);
+        let _ = TimeZone::Offset(840).local_from_unix(micros, 6);
     }
 
     #[test]
