@@ -70,7 +70,11 @@ impl Core {
             return;
         }
         let has_writes = trans.and_then(|t| self.trans_mut(t.0)).is_some_and(|t| t.has_writes);
-        if !has_writes && batch.ops.iter().all(|op| op.operation == Operation::ReadCommitted) {
+        // An empty batch that commits nothing asks nothing of anybody; to a coordinator it would look like a
+        // commit.
+        let nothing = batch.is_empty() && !commit;
+        let all_reads = batch.ops.iter().all(|op| op.operation == Operation::ReadCommitted);
+        if nothing || !has_writes && all_reads {
             self.execute_direct(now, trans, batch, commit, tag);
         } else {
             self.execute_at_tc(now, trans, batch, commit, tag);

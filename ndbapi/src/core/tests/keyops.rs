@@ -184,6 +184,21 @@ fn reads_in_a_transaction_without_writes_need_no_coordinator() {
     assert_eq!(script.core.in_use(), [0; 4]);
 }
 
+/// Simulator, workload ring-calm, seed 14: it was sent as a commit, and what was rolled back later stayed.
+#[test]
+fn executing_nothing_asks_nothing_of_the_coordinator() {
+    let mut script = Script::new();
+    let (trans, tc, [read, _]) = read_and_update(&mut script, CommitMode::NoCommit);
+    script.row(N1, read, 5, 50).unwrap();
+    script.key_conf(tc, trans.id(), 2, None).unwrap();
+    assert!(script.executed(1).1.is_ok());
+    script.execute(Some(trans), &[], CommitMode::NoCommit, 2);
+    assert_eq!(script.executed(2).1, Ok(Executed { committed: None }));
+    assert!(script.sent().is_empty());
+    script.core.rollback(script.now, trans, None, 3);
+    assert_eq!(script.sent(), [Sent::Rollback { tc, trans: trans.id(), keep: ROLLBACK_ALL }]);
+}
+
 #[test]
 fn a_hint_chooses_the_coordinator() {
     let mut script = Script::new();
