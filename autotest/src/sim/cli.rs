@@ -16,7 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The plans every seed is run with in turn, unless one is named.
-const PLANS: [(&str, &str); 1] = [("bank", include_str!("../../workloads/bank.toml"))];
+const PLANS: &[(&str, &str)] = &[
+    ("bank", include_str!("../../workloads/bank.toml")),
+    ("ring", include_str!("../../workloads/ring.toml")),
+    ("ring-calm", include_str!("../../workloads/ring-calm.toml")),
+    ("mixed", include_str!("../../workloads/mixed.toml")),
+    ("mixed-calm", include_str!("../../workloads/mixed-calm.toml")),
+    ("mixed-full", include_str!("../../workloads/mixed-full.toml")),
+];
 /// Runs a failure may cost to be made smaller.
 const SHRINK_RUNS: usize = 60;
 

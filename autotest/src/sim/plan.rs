@@ -65,6 +65,10 @@ pub(crate) struct ClusterPlan {
 pub(crate) enum LoadKind {
     /// Transfers between accounts; the sum stays.
     Bank,
+    /// Rows that point at each other in one circle.
+    Ring,
+    /// Every kind of operation; every attempt's end is accounted for.
+    Mixed,
 }
 
 /// One load.

@@ -77,7 +77,10 @@ impl Shape {
 
     /// The configuration.
     pub(crate) fn config(&self) -> Result<ClusterConfig, String> {
-        let mut ini = format!("[ndbd default]\nNoOfReplicas={}\nDataMemory=64M\n", self.replicas);
+        let mut ini = format!("[ndbd default]\nNoOfReplicas={}\n", self.replicas);
+        if !self.parameters.iter().any(|(name, _)| name == "DataMemory") {
+            ini.push_str("DataMemory=64M\n");
+        }
         if !self.threads.is_empty() {
             let _ = writeln!(ini, "ThreadConfig={}", self.threads);
         }

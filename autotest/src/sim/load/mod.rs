@@ -14,6 +14,9 @@
 //! processes, so that a client's death leaves its last transaction as what it is: unknown.
 
 pub(crate) mod bank;
+mod history;
+pub(crate) mod mixed;
+pub(crate) mod ring;
 
 use super::agenda::{MILLI, Nanos, SECOND};
 use super::env::{Env, OBSERVER};
@@ -148,6 +151,8 @@ impl Running {
         let rows = plan.rows.draw(rng);
         let load: Rc<dyn Load> = match plan.kind {
             LoadKind::Bank => Rc::new(bank::Bank::new(rows)),
+            LoadKind::Ring => Rc::new(ring::Ring::new(rows)),
+            LoadKind::Mixed => Rc::new(mixed::Mixed::new(rows)),
         };
         let running = Rc::new(Self {
             load,
