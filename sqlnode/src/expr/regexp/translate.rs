@@ -383,7 +383,7 @@ impl Translator<'_> {
             match self.next() {
                 Some('}') => break,
                 Some(c) if (c.is_ascii_alphanumeric() || "_=- ^".contains(c)) && name.len() < 64 => {
-                    name.push(c)
+                    name.push(c);
                 }
                 _ => return fail(ErrorCode::RegexpIllegalArgument),
             }
