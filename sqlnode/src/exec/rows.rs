@@ -59,10 +59,26 @@ impl Encoder<'_> {
         }
         let context =
             StoreContext { mode, zone: self.facts.time_zone(), column: &column.name, row: self.row };
-        let bytes = store(value, &column.ty, &context, warnings)?;
+        let on_today = self.on_today(value, &column.ty);
+        let bytes = store(on_today.as_ref().unwrap_or(value), &column.ty, &context, warnings)?;
         match &bytes {
             Some(bytes) if bytes.len() > MAX_ROW_BYTES => Err(row_too_big()),
             _ => Ok(bytes),
+        }
+    }
+}
+
+impl Encoder<'_> {
+    /// A time for a column of dates is a time of the current day.
+    fn on_today(&self, value: &Value, ty: &SqlType) -> Option<Value> {
+        use crate::value::{DateTime, temporal::MICROS_PER_DAY};
+        match (value, ty) {
+            (Value::Time(time), SqlType::Date | SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => {
+                let day = i64::from(self.facts.today().day_number()?);
+                let micros = day * MICROS_PER_DAY + time.micros();
+                DateTime::from_linear_micros(micros, time.fsp()).map(Value::DateTime)
+            }
+            _ => None,
         }
     }
 }

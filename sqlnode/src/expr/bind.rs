@@ -205,7 +205,7 @@ impl<'a> Binder<'a> {
             Lit::Float(text) => {
                 let parsed = number::parse_f64(text.as_bytes());
                 if parsed.overflow {
-                    return Err(wrong("DOUBLE", text));
+                    return Err(MySqlError::with(ErrorCode::IllegalValueForType, &[&"double", text]));
                 }
                 BoundExpr::constant(Value::Double(parsed.value), SqlType::DOUBLE)
             }
@@ -660,6 +660,19 @@ impl<'a> Binder<'a> {
             let (node, ty, coercion) = RegexpNode::bind(op, args, self.connection())?;
             return Ok(self.finish(Node::Regexp(Box::new(node)), ty, nullable, coercion));
         }
+        let args = match <[BoundExpr; 2]>::try_from(args) {
+            Ok([a, b]) if name.eq_ignore_ascii_case("MOD") => {
+                // The operator by another name: it keeps the digits of its operands.
+                let (a, b) = (self.as_number(a), self.as_number(b));
+                return Ok(self.arith(ArithOp::Mod, a, b, "mod()".into()));
+            }
+            Ok(both) => both.into(),
+            Err(args) if name.eq_ignore_ascii_case("MOD") => {
+                let _ = args;
+                return Err(MySqlError::with(ErrorCode::WrongParamcountToNativeFct, &[&"mod"]));
+            }
+            Err(args) => args,
+        };
         let Some(def) = FuncDef::find(name) else {
             let full = match self.facts.database() {
                 Some(db) => format!("{db}.{name}"),

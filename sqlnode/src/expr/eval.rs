@@ -3,7 +3,7 @@
 //! AND and OR follow three-valued logic and stop as soon as the answer is known. Nothing is cached between
 //! rows.
 
-use super::types::coerce;
+use super::types::{coerce, coerce_today};
 use super::{BoundExpr, CaseNode, CmpOp, EvalContext, LikeNode, Node, dates, func::Args, func_text, member};
 use crate::value::arith::{self, ArithContext};
 use crate::value::{Collation, LikePattern, MySqlError, Result, SqlType, Text, Value, cast, compare};
@@ -248,11 +248,15 @@ fn eval_case(case: &CaseNode, ty: &SqlType, row: &[Value], ctx: &mut EvalContext
             None => when.truth(row, ctx)? == Some(true),
         };
         if hit {
-            return Ok(coerce(then.eval_typed(row, ctx)?, ty));
+            let value = then.eval_typed(row, ctx)?;
+            return Ok(coerce_today(value, ty, ctx));
         }
     }
     match &case.other {
-        Some(other) => Ok(coerce(other.eval_typed(row, ctx)?, ty)),
+        Some(other) => {
+            let value = other.eval_typed(row, ctx)?;
+            Ok(coerce_today(value, ty, ctx))
+        }
         None => Ok(Value::Null),
     }
 }

@@ -4,7 +4,7 @@
 //! function sees its arguments through [`Args`], which evaluates them on demand (IF and COALESCE depend on
 //! that) and converts them.
 
-use super::types::{self, agree, coerce};
+use super::types::{self, agree, coerce_today};
 use super::{BoundExpr, Coercion, EvalContext, dates};
 use crate::value::temporal::DateTime;
 use crate::value::{Collation, ErrorCode, MySqlError, Result, SqlType, Text, Value, cast};
@@ -166,7 +166,8 @@ impl Args<'_, '_> {
 
     /// The argument in the type of the result.
     pub(super) fn result(&mut self, at: usize) -> Result<Value> {
-        Ok(coerce(self.val(at)?, self.ty))
+        let value = self.val(at)?;
+        Ok(coerce_today(value, self.ty, self.ctx))
     }
 
     /// The collation of the result; of the argument's text if the result is no string.

@@ -2,7 +2,6 @@
 
 use super::func::{Args, FuncDef, Returns, def, def_null, def_session, some};
 use super::{BoundExpr, digest, types};
-use crate::value::arith::{self, ArithContext, ArithOp};
 use crate::value::{Collation, Decimal, MySqlError, Result, SqlType, Value, cast, number};
 
 pub(super) static TABLE: &[FuncDef] = &[
@@ -12,7 +11,6 @@ pub(super) static TABLE: &[FuncDef] = &[
     def("floor", 1, 1, Returns::Whole, |a| whole(a, f64::floor, Decimal::floor)),
     def("round", 1, 2, Returns::By(round_type), |a| round(a, true)),
     def("truncate", 2, 2, Returns::By(round_type), |a| round(a, false)),
-    def_null("mod", 2, 2, Returns::By(mod_type), modulo),
     def("pow", 2, 2, Returns::Double, power),
     def("power", 2, 2, Returns::Double, power),
     def_null("sqrt", 1, 1, Returns::Double, |a| real(a, f64::sqrt)),
@@ -185,6 +183,14 @@ fn round(a: &mut Args<'_, '_>, nearest: bool) -> Result<Value> {
         Value::Int(_) | Value::UInt(_) if places >= 0 => value,
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) => {
             let rounded = exact(&cast::as_decimal(&value)).map_err(out_of_range)?;
+            let fits = match (rounded.to_i128(), a.ty) {
+                (Some(whole), SqlType::Int { flags, .. }) if flags.unsigned => u64::try_from(whole).is_ok(),
+                (Some(whole), SqlType::Int { .. }) => i64::try_from(whole).is_ok(),
+                _ => true,
+            };
+            if !fits {
+                return Err(MySqlError::out_of_range("BIGINT", "round()"));
+            }
             types::coerce(Value::Decimal(rounded), a.ty)
         }
         other => {
@@ -192,36 +198,6 @@ fn round(a: &mut Args<'_, '_>, nearest: bool) -> Result<Value> {
             Value::Double(if nearest { round_double(x, places) } else { number::truncate_f64(x, places) })
         }
     })
-}
-
-fn mod_type(args: &[BoundExpr], _: Collation) -> SqlType {
-    let exact: Option<Vec<(u8, u8)>> = args.iter().map(|e| types::exact(&e.ty)).collect();
-    match exact {
-        Some(_) if args.iter().all(|e| types::is_whole(&e.ty)) => {
-            if args.first().is_some_and(|e| e.ty.is_unsigned()) {
-                SqlType::BIGINT_UNSIGNED
-            } else {
-                SqlType::BIGINT
-            }
-        }
-        Some(digits) => {
-            let (int, scale) = digits.iter().fold((0, 0), |(i, s), (a, b)| (i.max(*a), s.max(*b)));
-            types::decimal(u32::from(int), u32::from(scale))
-        }
-        None => SqlType::DOUBLE,
-    }
-}
-
-fn modulo(a: &mut Args<'_, '_>) -> Result<Value> {
-    let (x, y) = (a.val(0)?, a.val(1)?);
-    let mut context = ArithContext {
-        mode: a.ctx.facts.sql_mode(),
-        div_increment: a.ctx.facts.div_precision_increment(),
-        writing: a.ctx.writing,
-        expression: &"mod()",
-        warnings: a.ctx.warnings,
-    };
-    arith::apply(ArithOp::Mod, &x, &y, &mut context)
 }
 
 fn rand(a: &mut Args<'_, '_>) -> Result<Value> {

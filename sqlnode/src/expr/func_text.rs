@@ -6,6 +6,9 @@ use crate::parser::ast::TrimSide;
 use crate::value::collation::{to_lower, to_upper};
 use crate::value::{Collation, Result, Text, Value, cast, compare, number};
 
+/// Letters and digits that stand for bytes: plain text of the connection, whatever the argument is.
+const DIGITS: Returns = Returns::By(|_, connection| super::types::string(1 << 20, connection));
+
 pub(super) static TABLE: &[FuncDef] = &[
     def("concat", 1, 255, Returns::Concat, concat),
     def_null("concat_ws", 2, 255, Returns::Concat, concat_ws),
@@ -46,7 +49,7 @@ pub(super) static TABLE: &[FuncDef] = &[
         Returns::By(|a, _| super::types::string(a.len() as u64 * 4, Collation::BINARY)),
         chars,
     ),
-    def("hex", 1, 1, Returns::Long, hex),
+    def("hex", 1, 1, DIGITS, hex),
     def_null("unhex", 1, 1, Returns::Bytes, unhex),
     def_null("bin", 1, 1, Returns::Ascii(64), |a| radix(a, 2)),
     def_null("oct", 1, 1, Returns::Ascii(64), |a| radix(a, 8)),
@@ -60,7 +63,7 @@ pub(super) static TABLE: &[FuncDef] = &[
     def("quote", 1, 1, Returns::Long, quote),
     def("substring_index", 3, 3, Returns::Like(1), substring_index),
     def("soundex", 1, 1, Returns::Long, soundex),
-    def("to_base64", 1, 1, Returns::Long, to_base64),
+    def("to_base64", 1, 1, DIGITS, to_base64),
     def_null("from_base64", 1, 1, Returns::Bytes, from_base64),
     def("charset", 1, 1, Returns::Ascii(64), |a| {
         let collation = a.exprs.first().map_or(Collation::BINARY, |e| e.ty.collation());

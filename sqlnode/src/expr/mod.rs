@@ -135,6 +135,10 @@ pub trait SessionFacts {
     fn clock_micros(&self) -> i64 {
         self.statement_micros()
     }
+    /// The date the statement began on, in the session's zone.
+    fn today(&self) -> Date {
+        local(self.time_zone(), self.statement_micros(), 0).date()
+    }
     /// The session's time zone.
     fn time_zone(&self) -> &TimeZone {
         &TimeZone::Utc
@@ -395,7 +399,7 @@ impl BoundExpr {
     /// As [`BoundExpr::eval`].
     pub fn eval_typed(&self, row: &[Value], ctx: &mut EvalContext<'_>) -> Result<Value> {
         let value = self.eval(row, ctx)?;
-        Ok(types::coerce(value, &self.ty))
+        Ok(types::coerce_today(value, &self.ty, ctx))
     }
 
     /// Whether a condition holds; `None` for NULL.

@@ -193,6 +193,26 @@ fn warnings_are_collected() {
 }
 
 #[test]
+fn corners_found_by_comparing_with_another_server() {
+    check(&[
+        ("COLLATION(HEX(UNHEX('41')))", "utf8mb4_0900_ai_ci"),
+        ("COLLATION(TO_BASE64(UNHEX('41')))", "utf8mb4_0900_ai_ci"),
+        ("MOD(5.345, 7/12.345)", "0.2417"),
+        ("MOD(t.i, 3)", "2"),
+        ("CAST(2147483647 AS TIME)", "NULL"),
+        ("CAST(8385959 AS TIME)", "838:59:59"),
+        ("CAST('2024-05-06' AS TIME)", "00:20:24"),
+        ("CAST('2024-05-06 01:02:03' AS TIME)", "01:02:03"),
+        ("CAST('1e3' AS TIME)", "NULL"),
+        ("IF(t.i, MAKETIME(1, 2, 3), t.at)", "2024-02-29 01:02:03"),
+        ("CASE WHEN t.i THEN MAKETIME(-1, 0, 0) ELSE t.at END", "2024-02-28 23:00:00"),
+        ("COALESCE(NULL, TIME'10:00:00', t.at)", "2024-02-29 10:00:00"),
+    ]);
+    assert_eq!(fails("ROUND(9223372036854775807, -1)"), 1690);
+    assert_eq!(fails("MOD(1)"), 1582);
+}
+
+#[test]
 fn intervals_add_calendar_time() {
     check(&[
         ("'2018-12-31 23:59:59' + INTERVAL 1 SECOND", "2019-01-01 00:00:00"),

@@ -1,6 +1,6 @@
 //! Types of results: what each operator and function tells the client it returns, and the conversion to it.
 
-use super::{BoundExpr, Coercion};
+use super::{BoundExpr, Coercion, EvalContext};
 use crate::value::cast;
 use crate::value::{Collation, ErrorCode, IntSize, LobSize, MySqlError, Result, SqlType, Value};
 
@@ -168,6 +168,19 @@ pub(super) fn coerce(value: Value, ty: &SqlType) -> Value {
         (_, ty) if ty.is_string() => Value::Text(cast::to_text(&value, ty.collation())),
         (Value::Date(date), SqlType::DateTime { .. }) => Value::DateTime(date.at_midnight()),
         _ => value,
+    }
+}
+
+/// The value in a type, as [`coerce`]; a time among moments is a time of the current day.
+pub(super) fn coerce_today(value: Value, ty: &SqlType, ctx: &EvalContext<'_>) -> Value {
+    use crate::value::temporal::{DateTime, MICROS_PER_DAY};
+    match (&value, ty) {
+        (Value::Time(time), SqlType::DateTime { .. } | SqlType::Timestamp { .. }) => {
+            let day = i64::from(ctx.today().day_number().unwrap_or(0));
+            let moment = DateTime::from_linear_micros(day * MICROS_PER_DAY + time.micros(), time.fsp());
+            moment.map_or(Value::Null, Value::DateTime)
+        }
+        _ => coerce(value, ty),
     }
 }
 

@@ -11,14 +11,14 @@ use crate::exec::select;
 use crate::exec::write::{self, ChangePlan, Changed, InsertPlan, InsertValue, OnDuplicate};
 use crate::expr::{BoundExpr, Scope, SessionFacts};
 use crate::parser::ast::{
-    Assignment, ColName, Delete, DeleteTarget, Expr, Insert, InsertSource, Limit, OrderBy, Query, TableName,
-    TableRef, Update,
+    Assignment, ColName, Delete, DeleteTarget, Expr, Insert, InsertSource, Limit, Lit, OrderBy, Query,
+    TableName, TableRef, Update,
 };
 use crate::plan::{
     LimitValue, Relation, SelectPlan, bind_scalar, plan_limit, plan_select, scope_columns, tables_of,
 };
 use crate::protocol::{OkPacket, ResultWriter};
-use crate::value::{ErrorCode, MySqlError, Result, Value};
+use crate::value::{ErrorCode, MySqlError, Result, SqlType, Value};
 
 /// ORDER BY of a change, with true for DESC.
 type SortKeys = Vec<(BoundExpr, bool)>;
@@ -154,11 +154,13 @@ impl SqlSession {
                 if row.len() != columns.len() && !empty {
                     return Err(MySqlError::with(ErrorCode::WrongValueCountOnRow, &[&(i + 1)]));
                 }
-                let value = |expr: &Expr| match expr {
+                let value = |(expr, &column): (&Expr, &usize)| match expr {
                     Expr::Default(None) => Ok(InsertValue::Default),
-                    other => Ok(InsertValue::Expr(bind_scalar(other, &nothing, &self.facts, "field list")?)),
+                    other => {
+                        Ok(InsertValue::Expr(self.value_for(other, &meta.columns[column].ty, &nothing)?))
+                    }
                 };
-                rows.push(row.iter().map(value).collect::<Result<Vec<_>>>()?);
+                rows.push(row.iter().zip(&columns).map(value).collect::<Result<Vec<_>>>()?);
             }
         }
         let on_duplicate = if insert.replace {
@@ -171,6 +173,18 @@ impl SqlSession {
             OnDuplicate::Error
         };
         Ok(InsertPlan { table: Arc::clone(meta), columns, rows, on_duplicate, lenient: insert.ignore })
+    }
+
+    /// A value for a column: a literal of hexadecimal digits or bits is a number for a column of numbers.
+    fn value_for(&self, expr: &Expr, ty: &SqlType, scope: &Scope) -> Result<BoundExpr> {
+        if let Expr::Lit(Lit::Hex(None, bytes) | Lit::Bit(None, bytes)) = expr
+            && ty.is_numeric()
+            && bytes.len() <= 8
+        {
+            let number = bytes.iter().fold(0u64, |v, b| v << 8 | u64::from(*b));
+            return Ok(BoundExpr::constant(Value::UInt(number), SqlType::BIGINT_UNSIGNED));
+        }
+        bind_scalar(expr, scope, &self.facts, "field list")
     }
 
     fn assignments(
@@ -191,7 +205,7 @@ impl SqlSession {
                         };
                         BoundExpr::constant(value, meta.columns[column].ty.clone())
                     }
-                    expr => bind_scalar(expr, scope, &self.facts, "field list")?,
+                    expr => self.value_for(expr, &meta.columns[column].ty, scope)?,
                 };
                 Ok((column, value))
             })

@@ -4,7 +4,10 @@
 //! MySQL does (1292 for text that is no number, 1292 for text that is no date). NULL is the caller's: the
 //! number of NULL is 0 here and its text is empty.
 
-use super::temporal::{DateRules, parse_datetime, parse_datetime_number, parse_time, parse_time_number};
+use super::temporal::{
+    DateRules, MICROS_PER_SECOND, Parsed, parse_datetime, parse_datetime_number, parse_time,
+    parse_time_number,
+};
 use super::{
     Collation, Date, DateTime, Decimal, MySqlError, SqlMode, SqlType, Text, Time, Value, Warnings, number,
 };
@@ -253,14 +256,30 @@ pub fn to_time(value: &Value, warnings: &mut Warnings) -> Option<Time> {
         Value::DateTime(moment) => return Some(moment.time_of_day()),
         Value::Text(text) => parse_time(&text.to_str_lossy()),
         Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
-            let whole = as_decimal(value).truncate_places(0).to_i128();
-            whole.and_then(|v| i64::try_from(v).ok()).and_then(parse_time_number)
+            let exact = as_decimal(value);
+            // Numbers between the greatest time and the least moment are neither.
+            let whole = exact.truncate_places(0).to_i128();
+            let known = whole.is_some_and(|v| v.abs() <= 8_385_959 || v >= 10_000_000_000);
+            if known { time_of_number(&exact) } else { None }
         }
     };
     if parsed.is_none_or(|p| !p.clean) {
         warnings.warn(MySqlError::truncated_wrong_value("time", &to_display(value)));
     }
     parsed.map(|p| p.value)
+}
+
+/// A number such as 101112.5 as a time.
+pub(super) fn time_of_number(exact: &Decimal) -> Option<Parsed<Time>> {
+    let whole = i64::try_from(exact.truncate_places(0).to_i128()?).ok()?;
+    let parsed = parse_time_number(whole)?;
+    if exact.scale() == 0 {
+        return Some(parsed);
+    }
+    let micros = exact.mul(&Decimal::from(MICROS_PER_SECOND)).ok()?.round(0).ok()?.to_i128()?;
+    let fraction = i64::try_from(micros - i128::from(whole) * i128::from(MICROS_PER_SECOND)).ok()?;
+    let value = Time::from_micros_clamped(parsed.value.micros() + fraction, 6);
+    Some(Parsed { value, ..parsed })
 }
 
 /// CAST(value AS sql_type) for the types CAST takes; other types convert like a column of that type without

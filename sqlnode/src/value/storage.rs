@@ -15,7 +15,7 @@
 //!
 //! [`load`] reads bytes that may be damaged and reports them as an error instead of trusting them.
 
-use super::temporal::{DateRules, TimeZone, parse_datetime_number, parse_time, parse_time_number};
+use super::temporal::{DateRules, TimeZone, parse_datetime_number, parse_time};
 use super::{
     Collation, Date, DateTime, Decimal, ErrorCode, IntSize, MySqlError, Result, SqlMode, SqlType, Text, Time,
     Value, Warnings, cast, charset, number,
@@ -90,6 +90,12 @@ pub fn store(
         }
         SqlType::Bit(n) => store_bit(value, *n, context, warnings)?,
         SqlType::Char { chars, collation } => {
+            // Spaces at the end are not kept, so too many of them are no news.
+            let kept = match value {
+                Value::Text(text) => Some(Value::Text(without_end_spaces(text))),
+                _ => None,
+            };
+            let value = kept.as_ref().unwrap_or(value);
             let mut bytes =
                 store_text(value, Some(u32::from(*chars)), u64::MAX, *collation, context, warnings)?;
             let kept = bytes.iter().rposition(|&b| b != b' ').map_or(0, |at| at + 1);
@@ -132,6 +138,14 @@ pub fn store(
     Ok(Some(bytes))
 }
 
+fn without_end_spaces(text: &Text) -> Text {
+    let bytes = text.as_bytes();
+    match bytes.iter().rposition(|&b| b != b' ') {
+        Some(last) if last + 1 == bytes.len() => text.clone(),
+        last => Text::new(&bytes[..last.map_or(0, |at| at + 1)], text.collation()),
+    }
+}
+
 /// A number for a numeric column. Text that is no number is 1366; text after a number is 1265.
 fn number_of(
     value: &Value,
@@ -156,12 +170,24 @@ fn store_int(
     context: &StoreContext<'_>,
     warnings: &mut Warnings,
 ) -> Result<Vec<u8>> {
+    // Text after the number, which matters less than a number out of range.
+    let mut junk = false;
     let whole = match value {
         Value::Int(v) => i128::from(*v),
         Value::UInt(v) => i128::from(*v),
         Value::Float(_) | Value::Double(_) => cast::as_f64(value).round_ties_even() as i128,
         other => {
-            let number = number_of(other, "integer", context, warnings)?;
+            let number = match other {
+                Value::Text(text) => {
+                    let parsed = number::parse_decimal(text.as_bytes());
+                    if !parsed.found {
+                        context.complain(context.incorrect("integer", value), warnings)?;
+                    }
+                    junk = parsed.found && !parsed.clean;
+                    parsed.value
+                }
+                other => cast::as_decimal(other),
+            };
             let limit = if number.is_negative() { i128::MIN } else { i128::MAX };
             number.to_i128().unwrap_or(limit)
         }
@@ -175,6 +201,8 @@ fn store_int(
     let fitted = whole.clamp(low, high);
     if fitted != whole {
         context.complain(context.error(ErrorCode::WarnDataOutOfRange), warnings)?;
+    } else if junk {
+        context.complain(context.error(ErrorCode::DataTruncated), warnings)?;
     }
     Ok(fitted.to_le_bytes()[..size.bytes()].to_vec())
 }
@@ -346,6 +374,21 @@ fn store_bytes(
     Ok(bytes)
 }
 
+/// A text or number that is no date or time, or more than one: an error that names it in strict mode, else a
+/// warning that data were cut.
+fn complain_of_moment(
+    kind: &str,
+    value: &Value,
+    context: &StoreContext<'_>,
+    warnings: &mut Warnings,
+) -> Result<()> {
+    if context.mode.is_strict() {
+        return Err(context.incorrect(kind, value));
+    }
+    warnings.warn(context.error(ErrorCode::DataTruncated));
+    Ok(())
+}
+
 /// A value as a moment for DATE, DATETIME and TIMESTAMP columns; '0000-00-00' with a warning if it is none.
 fn store_moment(
     value: &Value,
@@ -378,7 +421,7 @@ fn store_moment(
         }
     };
     let Some(moment) = found.filter(|moment| lenient.allows(moment.date())) else {
-        context.complain(context.incorrect(kind, value), warnings)?;
+        complain_of_moment(kind, value, context, warnings)?;
         return Ok(DateTime::ZERO);
     };
     if !rules.allows(moment.date()) {
@@ -386,7 +429,7 @@ fn store_moment(
         return Ok(DateTime::ZERO);
     }
     if !clean {
-        context.complain(context.error(ErrorCode::DataTruncated), warnings)?;
+        complain_of_moment(kind, value, context, warnings)?;
     } else if kind == "date" && moment.micros_of_day() != 0 {
         warnings.note(context.error(ErrorCode::DataTruncated));
     }
@@ -430,20 +473,20 @@ fn store_time(value: &Value, context: &StoreContext<'_>, warnings: &mut Warnings
         Value::Date(_) | Value::Null => return Ok(Time::ZERO),
         Value::Text(text) => parse_time(&text.to_str_lossy()),
         Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Double(_) | Value::Decimal(_) => {
-            let exact = cast::as_decimal(value);
-            let whole = exact.truncate_places(0).to_i128().and_then(|v| i64::try_from(v).ok());
-            whole.and_then(parse_time_number)
+            cast::time_of_number(&cast::as_decimal(value))
         }
     };
     let Some(parsed) = parsed else {
-        context.complain(context.incorrect("time", value), warnings)?;
+        complain_of_moment("time", value, context, warnings)?;
         return Ok(Time::ZERO);
     };
     if !parsed.clean {
         let at_limit = parsed.value.micros().abs() == super::temporal::TIME_MICROS_MAX;
-        let error =
-            if at_limit { context.incorrect("time", value) } else { context.error(ErrorCode::DataTruncated) };
-        context.complain(error, warnings)?;
+        if at_limit && !context.mode.is_strict() {
+            warnings.warn(context.error(ErrorCode::WarnDataOutOfRange));
+        } else {
+            complain_of_moment("time", value, context, warnings)?;
+        }
     }
     Ok(parsed.value)
 }
@@ -482,6 +525,11 @@ fn member_index(text: &Text, members: &[Box<str>], collation: Collation) -> Opti
     })
 }
 
+/// A number without its fraction: members are not rounded to.
+fn whole_part(value: &Value) -> i128 {
+    cast::as_decimal(value).truncate_places(0).to_i128().unwrap_or(-1)
+}
+
 fn store_enum(
     value: &Value,
     members: &[Box<str>],
@@ -499,7 +547,7 @@ fn store_enum(
                 if parsed.clean && parsed.found { in_range(parsed.value) } else { None }
             }
         },
-        other => in_range(cast::to_int(other, warnings)),
+        other => in_range(whole_part(other)),
     };
     if number.is_none() {
         context.complain(context.error(ErrorCode::DataTruncated), warnings)?;
@@ -533,8 +581,9 @@ fn store_set(
         }
         Value::Text(_) => {}
         other => {
-            bits = cast::to_int(other, warnings) as u64;
-            fits = bits & !all == 0;
+            let whole = whole_part(other);
+            bits = whole as u64;
+            fits = bits & !all == 0 && u64::try_from(whole).is_ok();
         }
     }
     if !fits {

@@ -467,3 +467,35 @@ for code, sql in bad:
     )
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_take_values_as_mysql_takes_them() {
+    let server = TestServer::start(true).await;
+    python(
+        &server,
+        r#"
+def stored(ty, value):
+    q('drop table if exists t'); q('create table t (id int primary key, v %s)' % ty)
+    q('insert into t values (1, %s)' % value)
+    codes = sorted(w[1] for w in q('show warnings'))
+    return q("select concat(v) from t")[0][0], codes
+def refused(code, ty, value):
+    q('drop table if exists t'); q('create table t (id int primary key, v %s)' % ty)
+    fails(code, 'insert into t values (1, %s)' % value)
+eq(stored('int', "b'101'"), ('5', [])); eq(stored('bigint', "x'0102'"), ('258', [])); eq(stored('decimal(6,2)', "0x1F"), ('31.00', []))
+eq(stored('varchar(5)', "0x4142"), ('AB', [])); eq(stored('char(5)', "'abc    '"), ('abc', []))
+eq(stored('varchar(5)', "'abc    '"), ('abc  ', [1265]))
+eq(stored('time(2)', '1.5'), ('00:00:01.50', [])); eq(stored('time(2)', '-0.5'), ('-00:00:00.50', [])); eq(stored('time', '10/4'), ('00:00:03', []))
+eq(stored("enum('a','b','c')", '1.9'), ('a', [])); eq(stored("set('x','y')", '2.9'), ('y', []))
+now = q('select current_date()')[0][0].isoformat()
+eq(stored('datetime', "time'10:20:30'"), (now + ' 10:20:30', [])); eq(stored('date', "time'10:20:30'")[0], now)
+refused(1264, 'tinyint', "'2024-02-29'"); refused(1265, 'smallint', "'2024-02-29'"); refused(1366, 'int', "'abc'")
+refused(1292, 'time', "'2024-05-06'"); refused(1292, 'time', "'12abc'"); refused(1292, 'date', "'2024-02-29x'"); refused(1292, 'date', "'abc'")
+refused(1367, 'double', '1e400')
+q("set sql_mode = ''")
+eq(stored('tinyint', "'2024-02-29'"), ('127', [1264])); eq(stored('date', "'abc'"), ('0000-00-00', [1265]))
+eq(stored('time', "'12abc'"), ('00:00:12', [1265])); eq(stored('time', "'900:00:00'"), ('838:59:59', [1264]))
+"#,
+    )
+    .await;
+}

@@ -115,7 +115,7 @@ fn bad_values_fail_in_strict_mode_and_are_cut_otherwise() {
         (Value::bytes(b"abc"), SqlType::VarBinary(2), 1406, "ab"),
         (t("2020-02-30"), SqlType::Date, 1292, "0000-00-00"),
         (t("x"), SqlType::DateTime { fsp: 0 }, 1292, "0000-00-00 00:00:00"),
-        (t("2020-01-01x"), SqlType::Date, 1265, "2020-01-01"),
+        (t("2020-01-01x"), SqlType::Date, 1292, "2020-01-01"),
         (t("1969-12-31 00:00:00"), SqlType::Timestamp { fsp: 0 }, 1292, "0000-00-00 00:00:00"),
         (t("2038-01-19 05:14:08"), SqlType::Timestamp { fsp: 0 }, 1292, "0000-00-00 00:00:00"),
         (t("839:00:00"), SqlType::Time { fsp: 0 }, 1292, "838:59:59"),

@@ -318,9 +318,10 @@ pub fn parse_time(text: &str) -> Option<Parsed<Time>> {
     };
     let bytes = body.as_bytes();
     let lead = digit_run(bytes);
-    // Twelve digits or a date's punctuation: a whole date and time.
+    // Twelve digits, or as many characters with a date's punctuation: a whole date and time. A date alone is
+    // shorter and read as a number: '2024-05-06' is 20 minutes and 24 seconds, and then junk.
     let looks_like_datetime = !negative
-        && (lead >= 12 || (lead >= 1 && matches!(bytes.get(lead), Some(b'-' | b'/')) && bytes.len() >= 8));
+        && (lead >= 12 || (lead >= 1 && matches!(bytes.get(lead), Some(b'-' | b'/')) && bytes.len() >= 12));
     if looks_like_datetime {
         let parsed = parse_datetime(text, DateRules::default())?;
         return Some(Parsed { value: parsed.value.time_of_day(), clean: parsed.clean });
@@ -334,11 +335,22 @@ pub fn parse_time(text: &str) -> Option<Parsed<Time>> {
         }
         _ => (0, 0, false, rest),
     };
+    if is_exponent(rest) {
+        return None;
+    }
     let magnitude = seconds.saturating_mul(1_000_000).saturating_add(i64::from(micro) + i64::from(round_up));
     let micros = if negative { -magnitude } else { magnitude };
     let value = Time::from_micros_clamped(micros, fsp);
     let clean = rest.iter().all(u8::is_ascii_whitespace) && value.micros() == micros;
     Some(Parsed { value, clean })
+}
+
+/// Whether a number goes on with an exponent, as a double written out does: then it is no time.
+fn is_exponent(rest: &[u8]) -> bool {
+    match rest {
+        [b'e' | b'E', b'+' | b'-', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
+        _ => false,
+    }
 }
 
 /// Whole seconds of `[D ]h:m:s`, `h:m`, `hhmmss`, `mmss` or `ss`; minutes and seconds must be below 60.
