@@ -81,6 +81,7 @@ fn client_may_send(number: u16, target: BlockRef) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use signals::deadlock::{DeadlockReq, WaitForRep};
     use signals::frame::push_signal;
     use signals::ids::TransId;
     use signals::keyop::*;
@@ -118,6 +119,9 @@ mod tests {
             assert!(api.check(&frame(client, target, &body)).is_err());
         }
         assert!(api.check(&frame(client, ldm, &commit)).is_err(), "TC's signals are not the LDM's");
+        let victim = DeadlockReq { trans: TransId(1), initiator: TransId(1), tc_op: 1, spare: 0 };
+        assert!(api.check(&frame(client, tc, &victim)).is_err(), "no client ends another's transaction");
+        assert!(api.check(&frame(client, tc, &WaitForRep { trans: TransId(1), tc_op: 1, op: 1 })).is_err());
         let elsewhere = BlockRef::new(NodeId(2), BlockNumber::Dbtc, 0);
         assert_eq!(api.check(&frame(client, elsewhere, &commit)), Err("frame for another node"));
         for block in 0..=255u8 {
@@ -133,6 +137,9 @@ mod tests {
         let body = CompleteOrd { trans: TransId(1), op: 1, spare: 0 };
         let node = screen(PeerRole::DataNode);
         assert_eq!(node.check(&frame(BlockRef::new(NodeId(9), BlockNumber::Dbtc, 4), ldm, &body)), Ok(ldm));
+        let tc = BlockRef::new(NodeId(1), BlockNumber::Dbtc, 0);
+        let victim = DeadlockReq { trans: TransId(1), initiator: TransId(1), tc_op: 1, spare: 0 };
+        assert_eq!(node.check(&frame(BlockRef::new(NodeId(9), BlockNumber::Dbtc, 4), tc, &victim)), Ok(tc));
         for forged in [
             BlockRef::NONE,
             BlockRef::new(NodeId(1), BlockNumber::Dbtc, 0),

@@ -23,7 +23,7 @@ pub enum ErrorClass {
     NodeRecovery,
     /// The cluster cannot keep up; retry later.
     Overload,
-    /// Waited too long; retry.
+    /// Waited for a lock too long, or in vain; retry.
     TimeoutExpired,
     /// The node is shutting down; retry elsewhere.
     NodeShutdown,
@@ -150,6 +150,7 @@ error_codes! {
     4900 PROTOCOL_VERSION ApplicationError "Protocol version not supported by the peer";
     4901 MALFORMED_MESSAGE InternalError "Malformed message from the peer";
     4902 NODE_NOT_STARTED NodeRecovery "Data node has not finished starting";
+    4903 DEADLOCK TimeoutExpired "Transaction was chosen as the victim of a deadlock and rolled back; retry it";
     5000 MGM_NO_SUCH_NODE ApplicationError "No such node in the configuration";
     5001 MGM_NODE_NOT_CONNECTED ApplicationError "Node is not connected to the management server";
     5002 MGM_NO_FREE_NODE_ID ApplicationError "No free node id of that type for this host";
@@ -216,6 +217,7 @@ mod tests {
     fn codes_are_unique_and_classes_decide_retry() {
         assert!(TABLE.is_sorted_by(|a, b| a.0 < b.0), "the table is searched by halves");
         assert!(ErrorCode::LOCK_WAIT_TIMEOUT.is_temporary());
+        assert!(ErrorCode::DEADLOCK.is_temporary());
         assert!(!ErrorCode::TUPLE_EXISTS.is_temporary());
         assert!(
             !ErrorCode::NODE_FAILED_UNKNOWN.is_temporary(),

@@ -13,6 +13,7 @@
 //! [`Signal::parse`] validates; everything behind it may trust lengths and enums.
 
 use crate::control::ControlSignal;
+use crate::deadlock::*;
 use crate::ids::BlockRef;
 use crate::keyop::*;
 use crate::scan::*;
@@ -151,6 +152,14 @@ signals! {
     ScanNextReq = 43,
     /// LDM to itself: go on with a scan after a real-time break.
     ScanContinueOrd = 44,
+    /// Primary LDM to TC: an operation waits for its row.
+    WaitForRep = 50,
+    /// TC to LDM and LDM to TC: follow who waits for whom.
+    DeadlockProbe = 51,
+    /// TC to TC: abort the victim of a deadlock.
+    DeadlockReq = 52,
+    /// TC to TC: it is no longer part of the deadlock.
+    DeadlockConf = 53,
 }
 
 fn parse_control(rest: &[u8]) -> Result<ControlSignal, Invalid> {

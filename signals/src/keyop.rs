@@ -288,8 +288,10 @@ pub mod lqh_flags {
     pub const SELF_COMMIT: u8 = 1;
     /// Do not wait for a lock: fail with 635.
     pub const NOWAIT: u8 = 2;
+    /// Other operations of the transaction are on their way: some may wait for the same row.
+    pub const BATCHED: u8 = 4;
     /// All of them.
-    pub const ALL: u8 = 3;
+    pub const ALL: u8 = 7;
 }
 
 /// TC to primary, then along the chain: prepare an operation. Sections: normalised key; AttrInfo or
@@ -464,7 +466,8 @@ pub struct AbortReq {
     pub tc_op: u32,
     /// The chain, the primary first.
     pub replicas: [BlockRef; MAX_REPLICAS],
-    /// The replicas' operation records; [`NO_OPERATION`] where TC does not know them yet.
+    /// The replicas' operation records; [`NO_OPERATION`] where TC does not know them yet. The primary's may
+    /// be out of date, if the operation waited there.
     pub ops: [u32; MAX_REPLICAS],
     /// The receiver's place in the chain.
     pub position: u8,

@@ -4,9 +4,9 @@
 //! Every other crate depends on this one and it depends on nothing of ours. It holds no state and does no
 //! I/O: it gives bytes a meaning. Two families of signals exist.
 //!
-//! * **Data plane** ([`frame`], [`keyop`], [`scan`]): fixed little-endian structs followed by byte
-//!   sections, laid out so that a receiver casts and goes. They are validated once, where bytes enter the
-//!   process ([`Signal::parse`]), and trusted afterwards.
+//! * **Data plane** ([`frame`], [`keyop`], [`scan`], [`deadlock`]): fixed little-endian structs followed by
+//!   byte sections, laid out so that a receiver casts and goes. They are validated once, where bytes enter
+//!   the process ([`Signal::parse`]), and trusted afterwards.
 //! * **Control plane** ([`control`], `mgm`): rare, rich and changing; bincode behind [`codec`].
 //!
 //! This crate never reads a clock, opens a file, or knows a block's state.
@@ -18,6 +18,7 @@ pub mod attr;
 pub mod codec;
 pub mod collation;
 pub mod control;
+pub mod deadlock;
 pub mod error;
 pub mod frame;
 pub mod hello;

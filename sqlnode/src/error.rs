@@ -454,6 +454,7 @@ impl MySqlError {
     pub fn from_ndb(ndb_code: u32, ndb_message: &str, temporary: bool, table: &str) -> Self {
         match ndb_code {
             266 | 274 | 296 | 297 | 237 | 635 => Self::new(ErrorCode::LockWaitTimeout),
+            4903 => Self::new(ErrorCode::LockDeadlock),
             626 => Self::with(ErrorCode::KeyNotFound, &[&table]),
             630 | 893 => Self::with(ErrorCode::DupKey, &[&table]),
             255 => Self::with(ErrorCode::NoReferencedRow2, &[&table]),
@@ -549,6 +550,7 @@ mod tests {
     #[test]
     fn cluster_errors_keep_their_class() {
         assert_eq!(MySqlError::from_ndb(266, "x", true, "a.t").code, 1205);
+        assert_eq!(MySqlError::from_ndb(4903, "x", true, "a.t").code, 1213);
         assert_eq!(MySqlError::from_ndb(827, "x", false, "a.t").message, "The table 'a.t' is full");
         assert_eq!(
             MySqlError::from_ndb(410, "REDO log files overloaded", true, "a.t").to_string(),

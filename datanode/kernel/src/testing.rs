@@ -7,7 +7,7 @@ use crate::ldm::page::DataMemory;
 use crate::{BlockSet, NodeSetup, Now, Outbox, RouteId};
 use signals::attr;
 use signals::control::{ControlSignal, TableInfo};
-use signals::frame::{Signal, next_frame, push_control, push_signal};
+use signals::frame::{Signal, SignalNumber, next_frame, push_control, push_signal};
 use signals::ids::{Epoch, SchemaVersion, TransId};
 use signals::keyop::*;
 use signals::partition::{PartitionBalance, PartitionMap};
@@ -54,6 +54,10 @@ pub(crate) struct Cluster {
     dict_answers: u32,
     seed: u64,
     next_trans: u64,
+    /// Transactions that another node's TC coordinates than the first node's.
+    tcs: BTreeMap<TransId, NodeId>,
+    /// Deadlock probes delivered so far.
+    pub(crate) probes: usize,
 }
 
 fn fixed(name: &str, size: u16, nullable: bool) -> ColumnDef {
@@ -149,6 +153,8 @@ impl Cluster {
             dict_answers: 0,
             seed: seed.wrapping_mul(2) + 1,
             next_trans: 1,
+            tcs: BTreeMap::new(),
+            probes: 0,
         };
         let info = cluster.table.clone();
         let asked = cluster.order(&ControlSignal::AddTableReq(Box::new(info)));
@@ -204,6 +210,7 @@ impl Cluster {
         }
         let at = self.nodes.iter().position(|n| n.id.0 == pick.1).expect("a node");
         let node = &mut self.nodes[at];
+        self.probes += usize::from(frame[4..6] == (SignalNumber::DeadlockProbe as u16).to_le_bytes());
         node.blocks.handle(self.now, &frame, &mut node.out).expect("a valid frame");
         self.collect(at);
         true
@@ -285,9 +292,24 @@ impl Cluster {
         self.wires.entry((0, target.node().0)).or_default().push_back(frame);
     }
 
+    /// A transaction that node `node` coordinates.
+    pub(crate) fn begin_at(&mut self, node: u8) -> TransId {
+        let trans = self.begin();
+        self.tcs.insert(trans, NodeId(node));
+        trans
+    }
+
     /// The TC of the first node, which coordinates every transaction of a test unless told otherwise.
-    fn tc(&self) -> BlockRef {
-        BlockRef::new(self.nodes[0].id, BlockNumber::Dbtc, 0)
+    fn tc_of(&self, trans: TransId) -> BlockRef {
+        let node = self.tcs.get(&trans).copied().unwrap_or(self.nodes[0].id);
+        BlockRef::new(node, BlockNumber::Dbtc, 0)
+    }
+
+    /// The LDM that has the primary of row `id`.
+    pub(crate) fn primary(&self, id: u32) -> (NodeId, u16) {
+        let partition = self.table.map.partition_of(signals::key::KeyHash::of(&id.to_le_bytes()));
+        let primary = &self.table.map.partitions[partition as usize][0];
+        (primary.node, primary.ldm)
     }
 
     /// Sends one operation on row `id`.
@@ -312,15 +334,15 @@ impl Cluster {
             flags,
             spare: 0,
         };
-        self.send(self.tc(), &body, &key, attr);
+        self.send(self.tc_of(trans), &body, &key, attr);
     }
 
     pub(crate) fn commit(&mut self, trans: TransId) {
-        self.send(self.tc(), &TcCommitReq { trans }, &[], &[]);
+        self.send(self.tc_of(trans), &TcCommitReq { trans }, &[], &[]);
     }
 
     pub(crate) fn rollback(&mut self, trans: TransId, keep: u32) {
-        self.send(self.tc(), &TcRollbackReq { trans, keep, spare: 0 }, &[], &[]);
+        self.send(self.tc_of(trans), &TcRollbackReq { trans, keep, spare: 0 }, &[], &[]);
     }
 
     /// Runs a lone autocommit operation to its end; what the client heard.

@@ -58,7 +58,11 @@ impl Core {
             | Signal::ReadRowReq(_)
             | Signal::ScanFragReq(_)
             | Signal::ScanNextReq(_)
-            | Signal::ScanContinueOrd(_) => Err(Invalid("a signal no client gets")),
+            | Signal::ScanContinueOrd(_)
+            | Signal::WaitForRep(_)
+            | Signal::DeadlockProbe(_)
+            | Signal::DeadlockReq(_)
+            | Signal::DeadlockConf(_) => Err(Invalid("a signal no client gets")),
         }
     }
 

@@ -17,6 +17,7 @@ pub fn to_mysql(error: &NdbError, table: &str) -> MySqlError {
         Ndb::LOCK_WAIT_TIMEOUT | Ndb::INACTIVE_TIMEOUT | Ndb::COMMIT_TIMEOUT | Ndb::LOCK_NOT_AVAILABLE => {
             MySqlError::new(ErrorCode::LockWaitTimeout)
         }
+        Ndb::DEADLOCK => MySqlError::new(ErrorCode::LockDeadlock),
         Ndb::DATA_MEMORY_FULL | Ndb::INDEX_FULL | Ndb::FRAGMENT_FULL => {
             MySqlError::with(ErrorCode::RecordFileFull, &[&table])
         }
@@ -72,6 +73,8 @@ mod tests {
     fn every_code_maps_by_its_class() {
         let code = |ndb: Ndb| to_mysql(&NdbError::new(ndb), "db.t").code;
         assert_eq!(code(Ndb::LOCK_WAIT_TIMEOUT), 1205);
+        let deadlock = to_mysql(&NdbError::new(Ndb::DEADLOCK), "db.t");
+        assert_eq!((deadlock.code, deadlock.sqlstate), (1213, "40001"));
         assert_eq!(code(Ndb::TUPLE_EXISTS), 1062);
         assert_eq!(code(Ndb::DATA_MEMORY_FULL), 1114);
         assert_eq!(code(Ndb::NODE_FAILURE_ABORT), 1297);

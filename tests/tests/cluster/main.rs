@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a story that cannot go on fails")]
 
 mod data_nodes_away;
+mod deadlock;
 mod garbage;
 mod killed_client;
 mod large_rows;

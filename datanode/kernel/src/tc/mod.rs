@@ -9,7 +9,8 @@
 //!   (none) ──────────► Active ──────────────────────────────────────────► Committing ──► (none)
 //!                        │  ▲            and nothing outstanding             (all COMMITTEDCONF)
 //!                        │  └──────── RollingBack (to a savepoint) ◄── TCROLLBACKREQ keep
-//!                        ├── failed operation, time-out, client gone, TCROLLBACKREQ ──► Aborting ──► (none)
+//!                        ├── failed operation, deadlock, time-out,
+//!                        │   client gone, TCROLLBACKREQ ──► Aborting ──► (none)
 //!                        └── a lone write with START|EXECUTE|COMMIT ──► SelfCommitting ──► (none)
 //! ```
 //!
@@ -23,12 +24,16 @@
 //! * **Aborting**, **RollingBack**: aborts are out for the operations concerned, in reverse order of their
 //!   arrival, so that every row's newest version goes first.
 //!
+//! A lock wait ends by grant, by the abort of the youngest transaction of a deadlock as soon as there is one
+//! (`deadlock`), or by the time-out: the last resort.
+//!
 //! An operation's record is released when its last answer is in, never earlier, so a late answer cannot
 //! find somebody else's record: answers carry the transaction id and are matched against it.
 //!
 //! TC never looks into rows, never knows collations (keys arrive in normal form) and computes placement
 //! itself: what a client believes about placement is never trusted.
 
+mod deadlock;
 mod finish;
 mod prepare;
 mod tables;
@@ -60,6 +65,8 @@ pub struct Tc {
     deadlock_timeout_ms: u64,
     inactive_timeout_ms: u64,
     next_check: Now,
+    /// Deadlock probes begun here.
+    probes: u32,
 }
 
 /// What TC owes the client when a commit is through.
@@ -123,6 +130,10 @@ struct Transaction {
     commit: Option<CommitReply>,
     /// When something last happened to it.
     active_at: Now,
+    /// When it began: of a deadlock's transactions the youngest is aborted.
+    started: Now,
+    /// The deadlock probes it passed on of late.
+    probed: Vec<deadlock::Probed>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -157,6 +168,8 @@ struct Op {
     lockless: bool,
     count: u8,
     replicas: [BlockRef; MAX_REPLICAS],
+    /// The replicas' records, known when it is Prepared. While it is Preparing: the primary's, if it waits
+    /// there.
     ops: [u32; MAX_REPLICAS],
 }
 
@@ -175,6 +188,7 @@ impl Tc {
             deadlock_timeout_ms: setup.deadlock_timeout_ms,
             inactive_timeout_ms: setup.inactive_timeout_ms,
             next_check: Now::default(),
+            probes: 0,
         }
     }
 
@@ -187,6 +201,10 @@ impl Tc {
             Signal::LqhKeyRef(refusal) => self.on_lqhkeyref(now, &refusal.body, out),
             Signal::CommittedConf(conf) => self.on_committed(&conf.body, out),
             Signal::AbortedConf(conf) => self.on_aborted(&conf.body, out),
+            Signal::WaitForRep(rep) => self.on_waitforrep(now, &rep.body, out),
+            Signal::DeadlockProbe(probe) => self.on_deadlockprobe(now, &probe.body, out),
+            Signal::DeadlockReq(req) => self.on_deadlockreq(source, &req.body, out),
+            Signal::DeadlockConf(conf) => self.on_deadlockconf(now, &conf.body, out),
             Signal::TcCommitReq(req) => self.on_tccommitreq(now, source, req.body.trans, out),
             Signal::TcRollbackReq(req) => self.on_tcrollbackreq(now, source, &req.body, out),
             Signal::Control(control) => self.on_control(source, control, out),
@@ -301,6 +319,7 @@ impl Tc {
         let id = transaction.id;
         transaction.state = TransState::Free;
         transaction.ops.clear();
+        transaction.probed.clear();
         if let Ok(entry) = self.by_id.find_entry(hash(id), |i| *i == index) {
             entry.remove();
         }

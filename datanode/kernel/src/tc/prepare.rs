@@ -81,9 +81,17 @@ impl Tc {
     #[inline]
     fn begin(&mut self, index: u32, id: TransId, client: BlockRef, now: Now) {
         let transaction = &mut self.transactions[index];
-        let ops = std::mem::take(&mut transaction.ops);
-        *transaction =
-            Transaction { id, state: TransState::Active, client, ops, active_at: now, ..Default::default() };
+        let (ops, probed) = (std::mem::take(&mut transaction.ops), std::mem::take(&mut transaction.probed));
+        *transaction = Transaction {
+            id,
+            state: TransState::Active,
+            client,
+            ops,
+            probed,
+            active_at: now,
+            started: now,
+            ..Default::default()
+        };
         let transactions = &self.transactions;
         self.by_id.insert_unique(hash(id), index, |i| hash(transactions[*i].id));
     }
@@ -126,11 +134,14 @@ impl Tc {
         };
         let transaction = &mut self.transactions[trans_index];
         transaction.ops[place as usize] = op_index;
+        let mut flags = if self_commit { lqh_flags::SELF_COMMIT } else { 0 };
+        if transaction.outstanding > 0 {
+            flags |= lqh_flags::BATCHED;
+        }
         transaction.outstanding += 1;
         if self_commit {
             transaction.state = TransState::SelfCommitting { abort: None };
         }
-        let mut flags = if self_commit { lqh_flags::SELF_COMMIT } else { 0 };
         if body.has(tc_flags::NOWAIT) {
             flags |= lqh_flags::NOWAIT;
         }
@@ -171,6 +182,7 @@ impl Tc {
             return;
         }
         op.state = OpState::Prepared;
+        let waited = op.ops[0] != NO_OPERATION;
         op.ops = conf.ops;
         let (index, lockless) = (op.trans_index, op.lockless);
         let transaction = &mut self.transactions[index];
@@ -182,6 +194,9 @@ impl Tc {
         }
         if lockless {
             self.release_op(conf.tc_op, out);
+        }
+        if waited && self.transactions[index].outstanding > 0 {
+            self.begin_probe(now, index, NO_OPERATION, out);
         }
         self.after_answer(index, out);
     }

@@ -167,9 +167,12 @@ impl Ldm {
 
     pub(super) fn on_abortreq(&mut self, req: &AbortReq, out: &mut Outbox) {
         let position = req.position as usize;
-        let index = match self.operation_at(req.ops[position], req.trans) {
+        let known = self.operation_at(req.ops[position], req.trans);
+        let index = match known.filter(|index| self.ops[*index].tc_op == req.tc_op) {
             Some(index) => Some(index),
-            None if req.ops[position] == NO_OPERATION => self.search_operation(req),
+            // Of an operation that waited, TC knows the record it waited in; it has another since it got its
+            // turn.
+            None if position == 0 || req.ops[position] == NO_OPERATION => self.search_operation(req),
             None => None,
         };
         let aborted = AbortedConf { trans: req.trans, tc_op: req.tc_op, too_late: 0 };

@@ -22,9 +22,9 @@
 //!   take-over alone.
 //!
 //! Every row's queue: granted operations first (all of one transaction, or shared reads of several), then
-//! waiting ones in arrival order. A transaction that changes a row several times has a chain of
-//! after-images there, newest last, each complete; the first COMMITREQ that reaches the row commits the
-//! newest for all of them, so nobody sees the ones between.
+//! waiting ones in arrival order (`queue` tells the exceptions). A transaction that changes a row several
+//! times has a chain of after-images there, newest last, each complete; the first COMMITREQ that reaches the
+//! row commits the newest for all of them, so nobody sees the ones between.
 //!
 //! Backups never wait: a primary sends them operations on a row in the order it granted them, and commits a
 //! row only after its backups have.
@@ -32,6 +32,7 @@
 //! This module never decides about transactions, never waits, and never talks to another LDM but along a
 //! chain.
 
+mod deadlock;
 mod finish;
 mod op;
 mod prepare;
@@ -112,6 +113,7 @@ impl Ldm {
             Signal::CommitReq(req) => self.on_commitreq(&req.body, out),
             Signal::CompleteOrd(order) => self.on_completeord(&order.body, out),
             Signal::AbortReq(req) => self.on_abortreq(&req.body, out),
+            Signal::DeadlockProbe(probe) => self.on_deadlockprobe(&probe.body, out),
             Signal::ScanFragReq(req) => self.on_scanfragreq(source, req, out),
             Signal::ScanNextReq(req) => self.on_scannextreq(source, &req.body, out),
             Signal::ScanContinueOrd(order) => self.on_scancontinueord(&order.body, out),
@@ -128,6 +130,9 @@ impl Ldm {
             | Signal::LqhKeyConf(_)
             | Signal::CommittedConf(_)
             | Signal::AbortedConf(_)
+            | Signal::WaitForRep(_)
+            | Signal::DeadlockReq(_)
+            | Signal::DeadlockConf(_)
             | Signal::ReadRowRef(_)
             | Signal::ScanFragConf(_)
             | Signal::ScanFragRef(_) => debug_assert!(false, "not for LQH at {now:?}: {signal:?}"),

@@ -57,6 +57,8 @@ pub(super) struct Op {
     pub(super) self_commit: bool,
     /// Sent on to the next replica.
     pub(super) forwarded: bool,
+    /// It waits, and its transaction waits for other rows as well.
+    pub(super) waits_elsewhere: bool,
     pub(super) position: u8,
     pub(super) count: u8,
     pub(super) fragment: FragmentId,
@@ -123,6 +125,7 @@ impl Op {
         self.is_write = operation.is_write();
         self.self_commit = req.has(lqh_flags::SELF_COMMIT);
         self.forwarded = false;
+        self.waits_elsewhere = false;
         self.position = req.position;
         self.count = req.count;
         self.fragment = req.fragment;

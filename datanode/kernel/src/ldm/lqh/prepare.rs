@@ -117,8 +117,7 @@ impl Ldm {
                 return Err(ErrorCode::ROWID_ALLOCATED);
             }
             Claim::Wait if body.has(lqh_flags::NOWAIT) => return Err(ErrorCode::LOCK_NOT_AVAILABLE),
-            Claim::Wait => return self.wait(req, row, hash),
-            Claim::Deadlock => return Err(ErrorCode::LOCK_WAIT_TIMEOUT),
+            Claim::Wait => return self.wait(req, row, hash, out),
         }
         self.prepare_on(req, row, head, hash, out)
     }
@@ -258,7 +257,13 @@ impl Ldm {
     }
 
     /// Leaves an operation in its row's queue with its request.
-    fn wait(&mut self, req: &View<'_, LqhKeyReq>, row: RowRef, hash: KeyHash) -> Result<Outcome, ErrorCode> {
+    fn wait(
+        &mut self,
+        req: &View<'_, LqhKeyReq>,
+        row: RowRef,
+        hash: KeyHash,
+        out: &mut Outbox,
+    ) -> Result<Outcome, ErrorCode> {
         let bytes = req.first.len() + req.second.len();
         if self.saved_bytes + bytes > SAVED_BYTES_MAX {
             return Err(ErrorCode::OUT_OF_LONG_MESSAGE_BUFFER);
@@ -268,8 +273,10 @@ impl Ldm {
         let buffer = self.spare.pop().unwrap_or_default();
         self.ops[index].request = Some(Request::keep(req, buffer));
         if let Some(fragment) = self.tables.fragment(req.body.table, req.body.fragment) {
-            queue::join_waiting(&mut self.ops, fragment, row, index);
+            let batched = req.body.has(lqh_flags::BATCHED);
+            queue::join_waiting(&mut self.ops, fragment, row, index, batched);
         }
+        self.report_wait(index, out);
         Ok(Outcome::Waits)
     }
 

@@ -3,6 +3,11 @@
 //! A queue hangs off its row's header (`op_head`) as a list of operation records: granted ones first,
 //! waiting ones behind them in arrival order. The first record knows the last one, so joining a long queue
 //! of a hot row costs the same as joining a short one.
+//!
+//! Two exceptions to the order of arrival keep a transaction from waiting for itself through others: who
+//! holds the row goes before those who wait for it, and an operation of a transaction that already waits in
+//! the queue goes right behind that. Who stands in whose way, and what becomes of circles, is `deadlock`'s
+//! subject.
 
 use super::Ldm;
 use super::op::{Change, Lock, NONE, Op, OpState, Request};
@@ -27,9 +32,6 @@ pub(super) enum Claim {
     Free,
     /// Others are; wait behind them.
     Wait,
-    /// The claimant holds the row shared and so do others, and one of those waits to make its claim
-    /// exclusive as well: neither can ever get it.
-    Deadlock,
 }
 
 /// Whether `trans` may have the row whose queue begins at `head`. `first_in_line`: the claim already waited
@@ -59,25 +61,8 @@ pub(super) fn claim(ops: &Pool<Op>, head: u32, trans: TransId, lock: Lock, first
     match lock {
         Lock::Shared if own || index == NONE || first_in_line => Claim::Free,
         Lock::Shared => Claim::Wait,
-        Lock::Exclusive if own && upgrade_waits(ops, head, index) => Claim::Deadlock,
         Lock::Exclusive => Claim::Wait,
     }
-}
-
-/// Whether a waiting operation belongs to a transaction among the granted ones.
-fn upgrade_waits(ops: &Pool<Op>, head: u32, first_waiting: u32) -> bool {
-    let mut waiting = first_waiting;
-    while waiting != NONE {
-        let mut granted = head;
-        while granted != first_waiting {
-            if ops[granted].trans == ops[waiting].trans {
-                return true;
-            }
-            granted = ops[granted].next;
-        }
-        waiting = ops[waiting].next;
-    }
-    false
 }
 
 /// The newest change `trans` has prepared on the row, as an operation record.
@@ -112,9 +97,16 @@ pub(super) fn join_granted(ops: &mut Pool<Op>, fragment: &mut Fragment, row: Row
     insert_behind(ops, head, last, new);
 }
 
-/// Puts a waiting operation last; an upgrade of a shared lock goes before the other waiting ones, because
-/// they wait for it anyway.
-pub(super) fn join_waiting(ops: &mut Pool<Op>, fragment: &mut Fragment, row: RowRef, new: u32) {
+/// Puts a waiting operation last; but before the other waiting ones if its transaction holds the row,
+/// because they wait for that anyway, and behind the last waiting one of its own transaction if there is one.
+/// `batched`: there may be one.
+pub(super) fn join_waiting(
+    ops: &mut Pool<Op>,
+    fragment: &mut Fragment,
+    row: RowRef,
+    new: u32,
+    batched: bool,
+) {
     let head = fragment.tup.op_head(row);
     debug_assert_ne!(head, NONE, "waiting for nobody");
     ops[new].state = OpState::Waiting;
@@ -127,6 +119,12 @@ pub(super) fn join_waiting(ops: &mut Pool<Op>, fragment: &mut Fragment, row: Row
     }
     if !own {
         last = ops[head].tail;
+    }
+    while batched && index != NONE {
+        if ops[index].trans == trans {
+            last = index;
+        }
+        index = ops[index].next;
     }
     insert_behind(ops, head, last, new);
 }
