@@ -604,6 +604,26 @@ mod tests {
     }
 
     #[test]
+    fn more_values_than_any_row_may_have_are_never_sent() {
+        let mut info = table_on(&[vec![NodeId(1)]], 1);
+        for name in ["a", "b", "c"] {
+            let mut column = info.def.columns[2].clone();
+            column.name = name.into();
+            column.storage = signals::table::ColumnStorage::Var { max_len: MAX_ROW_BYTES as u16 };
+            info.def.columns.push(column);
+        }
+        let table = Arc::new(Table::new(info).unwrap());
+        let (mut batch, long) = (Batch::new(), vec![7u8; 20_000]);
+        let op = |batch: &mut Batch, c: &[u8]| {
+            let op = batch.op(&table, Operation::Update).key(&[1u32.into()]);
+            op.set("a", &long[..9_000]).set("b", &long[..20_000]).set("c", c).finish()
+        };
+        assert_eq!(op(&mut batch, &long).unwrap_err().code(), ErrorCode::RECORD_TOO_BIG);
+        assert!(batch.is_empty());
+        assert!(op(&mut batch, &long[..1_000]).is_ok());
+    }
+
+    #[test]
     fn reads_ask_for_all_columns_unless_told() {
         let table = table();
         let mut batch = Batch::new();

@@ -135,6 +135,7 @@ impl SqlNode {
 
     /// Joins the cluster, trying for as long as it takes.
     async fn join(self: Arc<Self>) {
+        let mut complaint = String::new();
         loop {
             let options = ConnectOptions::new(self.config.connect_string.clone())
                 .program("nucdb-sqlnode")
@@ -146,7 +147,12 @@ impl SqlNode {
                     return;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "cannot join the cluster yet; trying again");
+                    // The same reason every second would bury everything else.
+                    let reason = error.to_string();
+                    if reason != complaint {
+                        tracing::warn!(%error, "cannot join the cluster yet; trying again");
+                        complaint = reason;
+                    }
                     tokio::time::sleep(JOIN_PAUSE).await;
                 }
             }
