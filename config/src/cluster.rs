@@ -8,7 +8,7 @@
 
 use crate::params::{self, Section};
 use crate::resolve::Settings;
-use crate::threads::{ThreadConfig, ThreadConfigError, ThreadLayout, auto_threads};
+use crate::threads::{SpinMethod, ThreadConfig, ThreadConfigError, ThreadLayout, auto_threads};
 use crate::value::{Value, number_text};
 use bincode::{Decode, Encode};
 use serde::{Deserialize, Serialize};
@@ -172,6 +172,16 @@ impl Field for RedoProblemAction {
     }
 }
 
+impl Field for SpinMethod {
+    fn from_value(value: Option<&Value>) -> SpinMethod {
+        let text = String::from_value(value);
+        SpinMethod::NAMES.iter().find(|row| row.1 == text).map_or_else(SpinMethod::default, |row| row.0)
+    }
+    fn text(&self, _: bool) -> String {
+        SpinMethod::NAMES.iter().find(|row| row.0 == *self).map_or_else(String::new, |row| row.1.to_owned())
+    }
+}
+
 macro_rules! node_config {
     ($(#[$meta:meta])* $name:ident in $section:ident { $($field:ident: $ty:ty = $param:literal,)* }) => {
         $(#[$meta])*
@@ -244,6 +254,7 @@ node_config! {
         num_cpus: u32 = "NumCPUs",
         max_no_of_execution_threads: u32 = "MaxNoOfExecutionThreads",
         thread_config: String = "ThreadConfig",
+        spin_method: SpinMethod = "SpinMethod",
         scheduler_spin_timer_us: u32 = "SchedulerSpinTimer",
         realtime_scheduler: bool = "RealtimeScheduler",
         total_send_buffer_memory_bytes: u64 = "TotalSendBufferMemory",
@@ -400,7 +411,7 @@ impl DataNodeConfig {
         } else {
             ThreadConfig::parse(&self.thread_config)?.layout()
         };
-        layout.apply_defaults(self.scheduler_spin_timer_us, self.realtime_scheduler);
+        layout.apply_defaults(self.scheduler_spin_timer_us, self.spin_method, self.realtime_scheduler);
         Ok(layout)
     }
 

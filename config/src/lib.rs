@@ -41,7 +41,7 @@ pub use explain::explain;
 pub use params::Restart;
 pub use problem::{ConfigErrors, PROBLEMS_MAX, Problem, ProblemCode, Severity};
 pub use resolve::{Loaded, parse};
-pub use threads::{Role, ThreadConfig, ThreadLayout, WorkerLayout, auto_threads, available_cpus};
+pub use threads::{Role, SpinMethod, ThreadConfig, ThreadLayout, WorkerLayout, auto_threads, available_cpus};
 
 /// Highest node id a data node may have, and how many data nodes a cluster may have.
 pub const MAX_DATA_NODES: usize = 144;

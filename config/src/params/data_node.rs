@@ -422,9 +422,8 @@ pub(super) const PARAMS: &[Param] = &[
         "StaticSpinning",
         &["StaticSpinning", "CostBasedSpinning", "LatencyOptimisedSpinning", "DatabaseMachineSpinning"],
         N,
-        "How long idle threads spin before they sleep.",
-    )
-    .later(),
+        "What spinning of an idle worker is worth. StaticSpinning spins up to SchedulerSpinTimer; the others bring a limit (100, 200, 500 us) that SchedulerSpinTimer replaces. All spin only while it pays and nobody else wants the CPU.",
+    ),
     num(
         "SchedulerSpinTimer",
         Unit::Micros,
@@ -432,7 +431,7 @@ pub(super) const PARAMS: &[Param] = &[
         0,
         500,
         N,
-        "Longest spin of an idle worker before it sleeps.",
+        "Longest spin of an idle worker before it sleeps; ThreadConfig's spintime goes first.",
     ),
     num(
         "SchedulerExecutionTimer",
@@ -446,7 +445,12 @@ pub(super) const PARAMS: &[Param] = &[
     .later(),
     int("SchedulerResponsiveness", "5", 0, 10, S, "Balance of throughput (0) and response time (10).")
         .later(),
-    flag("RealtimeScheduler", "false", N, "Run workers with real-time priority."),
+    flag(
+        "RealtimeScheduler",
+        "false",
+        N,
+        "Run workers with real-time priority (SCHED_FIFO); needs CAP_SYS_NICE or RLIMIT_RTPRIO. Real-time workers do not spin.",
+    ),
     int("LockExecuteThreadToCPU", "", 0, 65535, N, "Deprecated: see ThreadConfig.").later(),
     int("LockMaintThreadsToCPU", "", 0, 65535, N, "Deprecated: see ThreadConfig.").later(),
     int("BuildIndexThreads", "128", 0, 128, S, "Threads that build ordered indexes in a restart.").later(),

@@ -114,7 +114,15 @@ pub(super) const TCP: &[Param] = &[
     flag("Checksum", "false", S, "Checksum on every message of the link."),
     flag("SendSignalId", "false", N, "Number the signals of the link.").later(),
     flag("PreSendChecksum", "false", S, "Check the checksum before sending, too.").later(),
-    num("TcpSpinTime", Unit::Micros, "0", 0, 2000, N, "How long a receive thread spins on the link."),
+    num(
+        "TcpSpinTime",
+        Unit::Micros,
+        "0",
+        0,
+        2000,
+        N,
+        "Longest spin of workers that receive, where it exceeds their own; read from [tcp default].",
+    ),
     bytes("TCP_SND_BUF_SIZE", "0", 0, 2 * G - 1, N, "Socket send buffer; 0 means the system's default."),
     bytes("TCP_RCV_BUF_SIZE", "0", 0, 2 * G - 1, N, "Socket receive buffer; 0 means the system's default."),
     bytes("TCP_MAXSEG_SIZE", "0", 0, 2 * G - 1, N, "Largest TCP segment; 0 means the system's default.")

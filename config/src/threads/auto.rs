@@ -131,7 +131,10 @@ mod tests {
         assert_eq!(one.workers[0].roles, [Ldm(0), Tc(0), Recv(0), Send(0), Main, Rep]);
         assert_eq!(one.workers[0].cpu, Some(5));
         let two = auto_threads(&[0, 1], 0, 0);
-        assert_eq!(two.describe(), "worker 0: ldm0_tc0_recv0_send0_main_rep on cpu 0");
+        assert_eq!(
+            two.describe(),
+            "worker 0: ldm0_tc0_recv0_send0_main_rep on cpu 0; rep has no block yet and does nothing"
+        );
     }
 
     #[test]

@@ -4,10 +4,14 @@
 //! and the CPUs of a list; a list goes on as long as digits follow. At most one of the four CPU parameters
 //! per entry; `thread_prio` excludes `realtime`; a type may have several entries, each for its own threads.
 //! `main`, `rep`, `recv` and `ldm` must be listed, with `count=0` when they are to have no thread of their
-//! own. Errors name the column. Types this release has no thread for yet (`query`, `recover`) are read and
-//! reported as not used.
+//! own. Errors name the column. Types this release has no thread for yet (`query`, `recover`, `io`,
+//! `watchdog`, `idxbld`) are read and reported as not used, and so is a spin time beside `realtime=1`.
+//!
+//! What the parameters do to a worker: `cpubind` and `cpuset` tie it to CPUs; `spintime` is the longest it
+//! looks for work before it sleeps; `realtime=1` gives it a real-time priority (and no spin); `thread_prio`
+//! sets its nice value (0 is 19, 5 is 0, 10 is -20); with `nosend=1` it never writes to a link itself.
 
-use super::layout::{ThreadLayout, Threads, WorkerLayout};
+use super::layout::{SpinMethod, ThreadLayout, Threads, WorkerLayout};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -33,13 +37,13 @@ pub enum ThreadType {
     Send,
     /// Events.
     Rep,
-    /// Files.
+    /// Files; not used yet.
     Io,
     /// Coordinates transactions.
     Tc,
-    /// Looks for stuck threads.
+    /// Looks for stuck threads; not used yet.
     Watchdog,
-    /// Builds indexes.
+    /// Builds indexes; not used yet.
     Idxbld,
 }
 
@@ -71,7 +75,14 @@ impl ThreadType {
 
     /// Has this release no thread for it?
     fn is_not_used_yet(self) -> bool {
-        matches!(self, ThreadType::Query | ThreadType::Recover)
+        match self {
+            ThreadType::Query | ThreadType::Recover => true,
+            // Rows live in memory: no file is written, no index is built in a restart, and workers notice
+            // their own stalls.
+            ThreadType::Io | ThreadType::Watchdog | ThreadType::Idxbld => true,
+            ThreadType::Ldm | ThreadType::Main | ThreadType::Recv => false,
+            ThreadType::Send | ThreadType::Rep | ThreadType::Tc => false,
+        }
     }
 }
 
@@ -189,8 +200,17 @@ impl ThreadConfig {
 
     /// What was read but has no effect yet.
     pub fn warnings(&self) -> Vec<String> {
-        let unused = self.entries.iter().filter(|e| e.thread_type.is_not_used_yet() && e.count > 0);
-        unused.map(|e| format!("{} threads are accepted, not used yet", e.thread_type.name())).collect()
+        let warning = |e: &ThreadEntry| {
+            let name = e.thread_type.name();
+            if e.thread_type.is_not_used_yet() && e.count > 0 {
+                Some(format!("{name} threads are accepted, not used yet"))
+            } else if e.realtime == Some(true) && e.spin_time_us.is_some_and(|us| us > 0) {
+                Some(format!("{name}: spintime has no effect beside realtime=1"))
+            } else {
+                None
+            }
+        };
+        self.entries.iter().filter_map(warning).collect()
     }
 
     fn check_counts(&self) -> Result<()> {
@@ -254,7 +274,7 @@ impl ThreadConfig {
                 ThreadType::Send => &mut threads.send,
                 ThreadType::Rep => &mut threads.rep,
                 ThreadType::Tc => &mut threads.tc,
-                // Not workers: files and the watchdog have threads of their own, the others none yet.
+                // Not workers, and nothing else yet.
                 ThreadType::Query | ThreadType::Recover => continue,
                 ThreadType::Io | ThreadType::Watchdog | ThreadType::Idxbld => continue,
             };
@@ -276,6 +296,7 @@ impl ThreadEntry {
             cpu,
             cpuset,
             spin_time_us: self.spin_time_us.unwrap_or(0),
+            spin_method: SpinMethod::default(),
             realtime: self.realtime.unwrap_or(false),
             thread_prio: self.thread_prio,
             nosend: self.nosend,
@@ -523,8 +544,10 @@ mod tests {
         let layout = ThreadConfig::parse(text).unwrap().layout();
         assert_eq!(
             layout.describe(),
-            "worker 0: ldm0 on cpu 1\nworker 1: ldm1 on cpu 2\nworker 2: tc0 on cpu 3\n\
-             worker 3: recv0 on cpus [4, 5]\nworker 4: send0\nworker 5: main\nworker 6: rep"
+            "worker 0: ldm0 on cpu 1; spins up to 50 us\nworker 1: ldm1 on cpu 2; spins up to 50 us\n\
+             worker 2: tc0 on cpu 3; leaves sending to others\n\
+             worker 3: recv0 on cpus [4, 5]; real-time priority\nworker 4: send0; thread_prio 10\n\
+             worker 5: main\nworker 6: rep; rep has no block yet and does nothing"
         );
         assert_eq!(layout.workers[1].spin_time_us, 50);
         assert!(layout.workers[2].nosend && layout.workers[3].realtime);
@@ -542,7 +565,8 @@ mod tests {
         let layout = ThreadConfig::parse("ldm,main,rep={count=0},recv={count=2}").unwrap().layout();
         assert_eq!(
             layout.describe(),
-            "worker 0: ldm0\nworker 1: recv0_send0_rep\nworker 2: recv1_send1\nworker 3: main_tc0"
+            "worker 0: ldm0\nworker 1: recv0_send0_rep; rep has no block yet and does nothing\n\
+             worker 2: recv1_send1\nworker 3: main_tc0"
         );
         let layout = ThreadConfig::parse("ldm,main={count=2},rep={count=0},recv").unwrap().layout();
         assert_eq!(layout.worker_of(Role::Rep), Some(3));
@@ -582,9 +606,14 @@ mod tests {
     }
 
     #[test]
-    fn query_threads_are_reported() {
+    fn what_has_no_effect_is_reported() {
         let config = ThreadConfig::parse("ldm,query,main,rep,recv").unwrap();
         assert_eq!(config.warnings(), ["query threads are accepted, not used yet"]);
         assert_eq!(config.layout().workers.len(), 4);
+        let config = ThreadConfig::parse("ldm={realtime=1,spintime=50},io={count=1},main,rep,recv").unwrap();
+        assert_eq!(
+            config.warnings(),
+            ["ldm: spintime has no effect beside realtime=1", "io threads are accepted, not used yet"]
+        );
     }
 }

@@ -20,4 +20,4 @@ mod layout;
 pub use auto::auto_threads;
 pub use cpus::available_cpus;
 pub use grammar::{CpuBinding, ThreadConfig, ThreadConfigError, ThreadEntry, ThreadType};
-pub use layout::{Role, ThreadLayout, WorkerLayout};
+pub use layout::{Role, SpinMethod, ThreadLayout, WorkerLayout};
