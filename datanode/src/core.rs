@@ -7,6 +7,7 @@
 use crate::directory::{Birth, Death, Directory};
 use crate::jobs::JobSender;
 use crate::link_out::LinkOut;
+use crate::send::Sending;
 use crate::usage::Counters;
 use kernel::{BlockSet, Effect, Event, Now, Outbox, RouteId, Severity};
 use signals::frame::{Invalid, next_frame};
@@ -67,6 +68,7 @@ pub struct Core {
     pub(crate) out: Outbox,
     pub(crate) directory: Arc<Directory>,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) sending: Sending,
     pub(crate) placement: Placement,
     /// Towards other workers, by index.
     pub(crate) senders: Vec<Option<JobSender>>,
@@ -100,6 +102,7 @@ impl Core {
             out,
             directory,
             counters,
+            sending: Sending { worker: index, nosend: false, busy: 0 },
             placement,
             senders,
             batches,
@@ -233,13 +236,30 @@ impl Core {
         }
         let number = usize::from(route.0.saturating_sub(self.directory.first_link_route()));
         match self.links.get(number) {
-            Some(Some(link)) => link.ship(buffer),
+            Some(Some(link)) => {
+                let back = link.append(buffer);
+                let written = if self.leaves(link) { link.hand_over() } else { link.flush() };
+                Counters::add(&self.counters.sent_bytes, written as u64);
+                back
+            }
             // The link went down between the signal and now; its receiver's failure is being handled.
             _ => {
                 buffer.clear();
                 buffer
             }
         }
+    }
+
+    /// Whether this worker leaves writing to that link's send instance.
+    #[inline]
+    fn leaves(&self, link: &LinkOut) -> bool {
+        link.post().is_some_and(|post| self.sending.leaves(post))
+    }
+
+    /// The owner's: a link's carrier has room again, or might have.
+    pub(crate) fn on_room(&self, link: &Arc<LinkOut>) {
+        let written = if self.leaves(link) { link.hand_over_room() } else { link.on_room() };
+        Counters::add(&self.counters.sent_bytes, written as u64);
     }
 
     /// Bytes that full rings refused.

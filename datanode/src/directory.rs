@@ -18,7 +18,8 @@
 //!
 //! The node's end is decided here too: the first reason wins ([`Directory::request_exit`]).
 
-use crate::link_out::LinkOut;
+use crate::link_out::{LinkOut, Owner};
+use crate::send::SendPost;
 use crate::usage::Counters;
 use crossbeam_channel::Sender;
 use kernel::mainrole::NodeStatus;
@@ -122,6 +123,8 @@ pub struct Directory {
     pub workers: Vec<Port>,
     /// Those that read links.
     receivers: Vec<usize>,
+    /// Where the send instances are, by number; none in a node with one worker.
+    posts: Vec<Arc<SendPost>>,
     main: usize,
     table: Mutex<Table>,
     /// Rung when a link is gone or the node ends.
@@ -156,6 +159,7 @@ impl Directory {
         node: NodeId,
         workers: Vec<Port>,
         receivers: Vec<usize>,
+        posts: Vec<Arc<SendPost>>,
         main: usize,
         log: Option<Sender<Event>>,
         send_buffer: Box<dyn Fn(NodeId) -> usize + Send + Sync>,
@@ -164,6 +168,7 @@ impl Directory {
             node,
             workers,
             receivers,
+            posts,
             main,
             table: Mutex::default(),
             bell: Condvar::new(),
@@ -230,8 +235,11 @@ impl Directory {
         });
         let route = RouteId(self.first_link_route() + number);
         let send_buffer = (self.send_buffer)(peer.node);
-        let (control, token) = (reader.control(), u64::from(route.0));
-        let out = Arc::new(LinkOut::new(peer, token, control, writer, send_buffer, port.epoll.clone()));
+        let control = reader.control();
+        let at_owner =
+            Owner { token: u64::from(route.0), epoll: port.epoll.clone(), wake: port.wake.clone() };
+        let post = self.posts.get(usize::from(number) % self.posts.len().max(1)).cloned();
+        let out = Arc::new(LinkOut::new(peer, control, writer, send_buffer, at_owner, post));
         table.links.insert(key, Entry { out: out.clone() });
         let birth = Arc::new(Birth {
             route,

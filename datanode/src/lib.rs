@@ -4,8 +4,8 @@
 //! ```text
 //!            sockets, in-process rings
 //!                  │            ▲
-//!        receive ──┤            │ link_out        one LinkOut per link, shared by all workers
-//!                  ▼            │
+//!        receive ──┤            │ link_out        one LinkOut per link, shared by all workers,
+//!                  ▼            │                 written by them or by a worker that hosts `send`
 //!   ┌─ worker ─────────────────────────┐  jobs   ┌─ worker ─┐
 //!   │ core: BlockSet + Outbox, batches │ ──────► │   ...    │      one ring per ordered pair of workers
 //!   └──────────────────────────────────┘         └──────────┘
@@ -26,9 +26,12 @@ pub mod directory;
 pub mod jobs;
 pub mod link_out;
 pub mod node;
+pub mod priority;
 pub mod receive;
 pub mod screen;
+pub mod send;
 pub mod setup;
+pub mod spin;
 pub mod usage;
 pub mod worker;
 

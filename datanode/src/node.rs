@@ -11,16 +11,19 @@ use crate::connect::{self, Peers, Target};
 use crate::core::{Core, Placement};
 use crate::directory::{Directory, Exit, Order, Port};
 use crate::jobs::{JobReceiver, JobSender, job_queue};
+use crate::priority;
+use crate::send::{SendDesk, SendPost, send_queue};
 use crate::setup::{self, StartError, hosted};
 use crate::usage::Counters;
-use crate::worker::{Worker, run_guarded};
+use crate::worker::{Inputs, Worker, run_guarded};
 use config::{ClusterConfig, DataNodeConfig, Role, ThreadLayout, WorkerLayout};
 use kernel::mainrole::{MainRole, NodeStatus};
-use kernel::{BlockSet, Event, NodeSetup, Outbox};
+use kernel::{BlockSet, Event, NodeSetup, Outbox, Severity};
 use rustix::event::epoll;
 use signals::control::{ControlSignal, StopScope};
 use signals::mgm::MemoryUsage;
 use signals::{BlockNumber, NodeId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -76,6 +79,10 @@ pub struct WorkerFigures {
     pub batches: u64,
     /// Bytes shipped.
     pub shipped_bytes: u64,
+    /// Bytes it wrote to links, its own and those others left to it.
+    pub sent_bytes: u64,
+    /// Times it spun for work, and how many of them found some.
+    pub spins: [u64; 2],
     /// Stalls it noticed.
     pub stalls: u64,
     /// CPU in thousandths over 50 ms, 1 s and 20 s.
@@ -148,11 +155,13 @@ fn build(
     }
     let mut rings = Rings::new(&ports);
     let receivers = (0..count).filter(|i| hosted(&layout.workers[*i].roles).3).collect();
+    let (posts, mut desks) = send_queues(&layout, &ports);
     let main = layout.worker_of(Role::Main).unwrap_or(0);
     let send_buffers = cluster.clone();
     let own = setup.node;
     let send_buffer = Box::new(move |peer| send_buffers.tcp(own, peer).send_buffer_memory_bytes as usize);
-    let directory = Arc::new(Directory::new(own, ports, receivers, main, Some(event_sender), send_buffer));
+    let directory =
+        Arc::new(Directory::new(own, ports, receivers, posts, main, Some(event_sender), send_buffer));
     let placement = placement_of(&layout);
     let started = Instant::now();
     let mut workers = Vec::with_capacity(count);
@@ -167,6 +176,7 @@ fn build(
             senders,
             receivers,
             orders,
+            desk: desks.remove(&index),
             mgm: mgm_sender.clone(),
             started,
         };
@@ -183,6 +193,27 @@ fn build(
         mgm_frames,
         ended: false,
     })
+}
+
+/// The queues of the workers that host send instances: for every instance the way to its worker, and by
+/// worker the queue's other end. A single worker needs none.
+fn send_queues(layout: &ThreadLayout, ports: &[Port]) -> (Vec<Arc<SendPost>>, BTreeMap<usize, SendDesk>) {
+    let (mut posts, mut desks) = (Vec::new(), BTreeMap::new());
+    if ports.len() < 2 {
+        return (posts, desks);
+    }
+    let mut by_worker: BTreeMap<usize, Arc<SendPost>> = BTreeMap::new();
+    for instance in 0..layout.send_count() {
+        let Some(worker) = layout.worker_of(Role::Send(instance)) else { continue };
+        let Some(port) = ports.get(worker) else { continue };
+        let post = by_worker.entry(worker).or_insert_with(|| {
+            let (post, desk) = send_queue(worker, port.wake.clone(), port.counters.clone());
+            desks.insert(worker, desk);
+            Arc::new(post)
+        });
+        posts.push(post.clone());
+    }
+    (posts, desks)
 }
 
 /// Which worker hosts which block instance.
@@ -246,6 +277,7 @@ struct Parts {
     senders: Vec<Option<JobSender>>,
     receivers: Vec<JobReceiver>,
     orders: crossbeam_channel::Receiver<Order>,
+    desk: Option<SendDesk>,
     mgm: crossbeam_channel::Sender<Vec<u8>>,
     started: Instant,
 }
@@ -257,8 +289,11 @@ impl Parts {
         let context = tracing::Span::current();
         std::thread::Builder::new().name(name).spawn(move || {
             let _context = context.entered();
-            bind(&self.plan);
             let directory = self.directory.clone();
+            for refused in [bind(&self.plan), priority::apply(&self.plan)].into_iter().filter_map(Result::err)
+            {
+                directory.log(Event { severity: Severity::Warning, text: refused });
+            }
             match self.into_worker() {
                 Ok(worker) => run_guarded(worker, &directory),
                 Err(error) => directory.request_exit(format!("a worker cannot start: {error}"), true),
@@ -276,8 +311,8 @@ impl Parts {
         };
         let core =
             Core::new(self.index, blocks, out, self.directory, self.placement, self.senders, Some(self.mgm));
-        let spin = Duration::from_micros(u64::from(self.plan.spin_time_us));
-        Worker::new(core, self.receivers, self.orders, wake, epoll, self.started, spin)
+        let inputs = Inputs { rings: self.receivers, orders: self.orders, desk: self.desk, wake, epoll };
+        Worker::new(core, inputs, &self.plan, self.started)
     }
 }
 
@@ -298,8 +333,8 @@ fn helper(
     })
 }
 
-/// Binds the calling thread to its CPUs; one that cannot be bound runs anywhere.
-fn bind(plan: &WorkerLayout) {
+/// Binds the calling thread to its CPUs; one that cannot be bound runs anywhere, and the line to log says so.
+fn bind(plan: &WorkerLayout) -> Result<(), String> {
     let bound = match (plan.cpu, plan.cpuset.as_slice()) {
         (Some(id), _) => core_affinity::set_for_current(core_affinity::CoreId { id }),
         (None, []) => true,
@@ -311,14 +346,11 @@ fn bind(plan: &WorkerLayout) {
             rustix::thread::sched_setaffinity(None, &set).is_ok()
         }
     };
-    if !bound {
-        tracing::warn!(
-            "worker {} cannot be bound to cpu {:?} {:?}; it runs anywhere",
-            plan.name(),
-            plan.cpu,
-            plan.cpuset
-        );
+    if bound {
+        return Ok(());
     }
+    let cpus: Vec<usize> = plan.cpu.into_iter().chain(plan.cpuset.iter().copied()).collect();
+    Err(format!("worker {} cannot be bound to cpu {cpus:?}; it runs anywhere", plan.name()))
 }
 
 impl Node {
@@ -490,6 +522,8 @@ fn figures(port: &Port) -> WorkerFigures {
         received_bytes: get(&c.received_bytes),
         batches: get(&c.batches),
         shipped_bytes: get(&c.shipped_bytes),
+        sent_bytes: get(&c.sent_bytes),
+        spins: [get(&c.spins), get(&c.spins_paid)],
         stalls: get(&c.stalls),
         cpu: [&c.cpu_50ms, &c.cpu_1s, &c.cpu_20s].map(|window| window.load(Ordering::Relaxed)),
     }

@@ -114,7 +114,7 @@ impl Receiver {
         }
         match watched {
             // It may have been shut down or blocked before it was watched.
-            Ok(()) if birth.out.is_blocked() => birth.out.on_room(),
+            Ok(()) if birth.out.is_blocked() => core.on_room(&birth.out),
             Ok(()) => {}
             Err(error) => self.end(number, format!("cannot be watched: {error}")),
         }
@@ -159,7 +159,7 @@ impl Receiver {
             return 0;
         }
         if flags.contains(epoll::EventFlags::OUT) || (broken && link.out.is_blocked()) {
-            link.out.on_room();
+            core.on_room(&link.out);
         }
         if link.paused && broken {
             self.end(number, "the peer is gone".to_owned());
@@ -177,8 +177,8 @@ impl Receiver {
         for index in 0..self.in_process.len() {
             let Some(&number) = self.in_process.get(index) else { break };
             let Some(Some(link)) = self.links.get(number) else { continue };
-            if link.out.is_blocked() {
-                link.out.on_room();
+            if link.out.is_blocked() && link.out.has_room() {
+                core.on_room(&link.out);
             }
             if !link.dying && !link.paused && link.reader.is_ready() == Some(true) {
                 count += self.read(number, core);
@@ -313,9 +313,14 @@ impl Receiver {
         }
     }
 
-    /// Before sleep: the last look at in-process links, whose peers wake the worker only from now on.
+    /// Before sleep: the last look at in-process links, whose peers wake the worker only from now on, and at
+    /// paused ones, whose writers do.
     pub(crate) fn may_sleep(&self) -> bool {
         !self.has_work()
+            && !self.paused.iter().any(|number| match self.links.get(*number) {
+                Some(Some(link)) => !link.dying && !link.out.is_overloaded(),
+                _ => false,
+            })
             && !self.in_process.iter().any(|number| match self.links.get(*number) {
                 Some(Some(link)) => link.out.is_blocked() && link.out.has_room(),
                 _ => false,

@@ -44,9 +44,11 @@ pub fn layout_of(
         let by = place % cpus.len();
         cpus.rotate_left(by);
     }
-    node.thread_layout(&cpus).map_err(|error| {
+    let mut layout = node.thread_layout(&cpus).map_err(|error| {
         StartError(format!("ThreadConfig of data node {} cannot be used: {error}", node.node_id))
-    })
+    })?;
+    layout.apply_tcp_spin_time(cluster.tcp_default.tcp_spin_time_us);
+    Ok(layout)
 }
 
 /// What the blocks are told.
@@ -105,7 +107,7 @@ pub fn hosted(roles: &[Role]) -> (Vec<u16>, Vec<u16>, bool, bool) {
             Role::Tc(instance) => tcs.push(*instance),
             Role::Main => main = true,
             Role::Recv(_) => receives = true,
-            // Every worker sends its own output; events to subscribers have no block yet.
+            // Send instances are queues, see [`crate::send`]; events to subscribers have no block yet.
             Role::Rep | Role::Send(_) => {}
         }
     }

@@ -1,15 +1,20 @@
 //! Usage: how much CPU a worker used in the last 50 ms, second and 20 seconds, and its counters.
 //!
 //! The worker samples its own CPU clock every 50 ms and publishes; everybody else only reads. Figures are in
-//! thousandths of one CPU. Kept for ndbinfo and for the decision who sends.
+//! thousandths of one CPU, of the worker as a whole: roles that share a worker share its figure. Kept for
+//! ndbinfo and for the decision who sends; that one leaves out the time spent spinning, which is time to
+//! spare.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Time between samples.
 pub const SAMPLE_MS: u64 = 50;
-const SECOND: usize = 20;
-const TWENTY_SECONDS: usize = 400;
+const SECOND_NS: u64 = 1_000_000_000;
+const TWENTY_SECONDS_NS: u64 = 20 * SECOND_NS;
+/// Samples are at least [`SAMPLE_MS`] long, so these cover 20 seconds.
+const SAMPLES: usize = 400;
 
 /// A worker's counters, as others see them.
 #[derive(Default)]
@@ -26,10 +31,18 @@ pub struct Counters {
     pub batches: AtomicU64,
     /// Bytes in those batches.
     pub shipped_bytes: AtomicU64,
+    /// Bytes it wrote to links itself, its own and others'.
+    pub sent_bytes: AtomicU64,
+    /// Times it spun before sleeping.
+    pub spins: AtomicU64,
+    /// Of those, the ones that found work.
+    pub spins_paid: AtomicU64,
     /// Turns that took longer than they may.
     pub stalls: AtomicU64,
     /// CPU of the last 50 ms, in thousandths.
     pub cpu_50ms: AtomicU32,
+    /// The same without spinning.
+    pub busy_50ms: AtomicU32,
     /// CPU of the last second, in thousandths.
     pub cpu_1s: AtomicU32,
     /// CPU of the last 20 seconds, in thousandths.
@@ -55,7 +68,7 @@ pub struct Usage {
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { samples: vec![(0, 0); TWENTY_SECONDS], next: 0, last_cpu: thread_cpu_ns(), last_wall: 0 }
+        Self { samples: vec![(0, 0); SAMPLES], next: 0, last_cpu: thread_cpu_ns(), last_wall: 0 }
     }
 }
 
@@ -66,34 +79,53 @@ fn thread_cpu_ns() -> u64 {
 }
 
 impl Usage {
-    /// Takes a sample if it is time; call it from the worker itself.
-    pub fn sample(&mut self, now_ns: u64, counters: &Counters) {
-        if now_ns < self.last_wall + SAMPLE_MS * 1_000_000 {
-            return;
-        }
+    /// Whether it is time for [`Self::sample`].
+    #[must_use]
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.last_wall + SAMPLE_MS * 1_000_000
+    }
+
+    /// Wall time since the last sample.
+    #[must_use]
+    pub fn since_last(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.last_wall)
+    }
+
+    /// Takes a sample, on the worker itself; `spun` is the time it spun since the last one.
+    pub fn sample(&mut self, now_ns: u64, spun: Duration, counters: &Counters) {
         let cpu = thread_cpu_ns();
-        self.push(cpu.saturating_sub(self.last_cpu), now_ns - self.last_wall);
+        let (used, wall) = (cpu.saturating_sub(self.last_cpu), self.since_last(now_ns));
+        self.push(used, wall);
         (self.last_cpu, self.last_wall) = (cpu, now_ns);
-        counters.cpu_50ms.store(self.window(1), Ordering::Relaxed);
-        counters.cpu_1s.store(self.window(SECOND), Ordering::Relaxed);
-        counters.cpu_20s.store(self.window(TWENTY_SECONDS), Ordering::Relaxed);
+        let spun = u64::try_from(spun.as_nanos()).unwrap_or(u64::MAX);
+        counters.busy_50ms.store(thousandths(used.saturating_sub(spun), wall), Ordering::Relaxed);
+        counters.cpu_50ms.store(self.window(SAMPLE_MS * 1_000_000), Ordering::Relaxed);
+        counters.cpu_1s.store(self.window(SECOND_NS), Ordering::Relaxed);
+        counters.cpu_20s.store(self.window(TWENTY_SECONDS_NS), Ordering::Relaxed);
     }
 
     fn push(&mut self, cpu_ns: u64, wall_ns: u64) {
         self.samples[self.next] = (cpu_ns, wall_ns);
-        self.next = (self.next + 1) % TWENTY_SECONDS;
+        self.next = (self.next + 1) % SAMPLES;
     }
 
-    /// Thousandths of a CPU over the last `count` samples.
-    fn window(&self, count: usize) -> u32 {
+    /// Thousandths of a CPU over the last samples that make up `window_ns`, or over all there are.
+    fn window(&self, window_ns: u64) -> u32 {
         let (mut cpu, mut wall) = (0, 0);
-        for back in 1..=count {
-            let (c, w) = self.samples[(self.next + TWENTY_SECONDS - back) % TWENTY_SECONDS];
+        for back in 1..=SAMPLES {
+            if wall >= window_ns {
+                break;
+            }
+            let (c, w) = self.samples[(self.next + SAMPLES - back) % SAMPLES];
             cpu += c;
             wall += w;
         }
-        u32::try_from((cpu * 1000).checked_div(wall).unwrap_or(0)).unwrap_or(1000).min(1000)
+        thousandths(cpu, wall)
     }
+}
+
+fn thousandths(cpu_ns: u64, wall_ns: u64) -> u32 {
+    u32::try_from((cpu_ns * 1000).checked_div(wall_ns).unwrap_or(0)).unwrap_or(1000).min(1000)
 }
 
 #[cfg(test)]
@@ -103,14 +135,22 @@ mod tests {
     #[test]
     fn windows_look_back_as_far_as_they_say() {
         let mut usage = Usage::default();
+        let windows =
+            |u: &Usage| [SAMPLE_MS * 1_000_000, SECOND_NS, TWENTY_SECONDS_NS].map(|window| u.window(window));
+        assert_eq!(windows(&usage), [0, 0, 0]);
         for _ in 0..400 {
             usage.push(50_000_000, 50_000_000);
         }
-        assert_eq!((usage.window(1), usage.window(SECOND), usage.window(TWENTY_SECONDS)), (1000, 1000, 1000));
+        assert_eq!(windows(&usage), [1000, 1000, 1000]);
         for _ in 0..10 {
             usage.push(0, 50_000_000);
         }
-        assert_eq!((usage.window(1), usage.window(SECOND), usage.window(TWENTY_SECONDS)), (0, 500, 975));
+        assert_eq!(windows(&usage), [0, 500, 975]);
+        // Samples that came late count for as long as they lasted.
+        for _ in 0..5 {
+            usage.push(0, 200_000_000);
+        }
+        assert_eq!(windows(&usage), [0, 0, 925]);
     }
 
     #[test]
@@ -121,7 +161,11 @@ mod tests {
         while begin.elapsed().as_millis() < 60 {
             sum = sum.wrapping_mul(31).wrapping_add(1);
         }
-        usage.sample(begin.elapsed().as_nanos() as u64, &counters);
+        let now = begin.elapsed().as_nanos() as u64;
+        assert!(usage.is_due(now) && usage.since_last(now) == now);
+        usage.sample(now, Duration::from_secs(1), &counters);
         assert!(counters.cpu_50ms.load(Ordering::Relaxed) > 0, "{sum}");
+        assert_eq!(counters.busy_50ms.load(Ordering::Relaxed), 0, "it only spun");
+        assert!(!usage.is_due(now + 49_000_000));
     }
 }

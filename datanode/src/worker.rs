@@ -3,13 +3,17 @@
 //! A worker hosts the role instances ThreadConfig gave it. Each turn of its loop:
 //!
 //! ```text
-//!   orders (rare) ─► own signals ─► job queues ─► links ─► every 10 ms: tick ─► ship ─► nothing to do? sleep
+//!   orders (rare) ─► own signals ─► job queues ─► links ─► every 10 ms: tick ─► ship ─► send queue ─► nothing to do? sleep
 //! ```
 //!
 //! Signals among its own blocks cost a function call; what goes elsewhere is shipped once per turn, and in
 //! between when it has grown. Before sleeping it announces itself, looks at everything once more, and waits
-//! in epoll for links, a wake-up by another thread, or the next tick. It spins before that only as long as
-//! it was configured to.
+//! in epoll for links, a wake-up by another thread, or the next tick. Before that it spins, as long as that
+//! pays and at most as long as it was configured to (see [`crate::spin`]).
+//!
+//! A worker that hosts send instances writes, at the end of its turn, the links others left to it (see
+//! [`crate::send`]); a dedicated send worker has nothing else to do. A real-time worker that never sleeps
+//! takes breaks (see [`crate::priority`]).
 //!
 //! It never waits for anybody else: a full ring or socket leaves the bytes where they are and the loop goes
 //! on. A turn that takes too long, or a sleep that lasts too long because the process was stopped, is
@@ -18,8 +22,12 @@
 use crate::core::Core;
 use crate::directory::{Directory, Order};
 use crate::jobs::JobReceiver;
+use crate::priority;
 use crate::receive::{Receiver, WAKE_TOKEN};
+use crate::send::SendDesk;
+use crate::spin::{self, SchedStat, Spin};
 use crate::usage::{Counters, Usage};
+use config::WorkerLayout;
 use kernel::{Now, Severity};
 use rustix::event::{Timespec, epoll};
 use signals::control::ControlSignal;
@@ -27,7 +35,8 @@ use signals::frame::push_control;
 use signals::{BlockNumber, BlockRef};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 use transporter::{PeerRole, Wake};
 
 /// Time between two ticks of the blocks.
@@ -40,16 +49,35 @@ const STALL_LOG_NS: u64 = 1_000_000_000;
 const BACKLOG_SLEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
+/// Everything that can give a worker something to do.
+pub struct Inputs {
+    /// The job queues of all other workers.
+    pub rings: Vec<JobReceiver>,
+    /// Its orders.
+    pub orders: crossbeam_channel::Receiver<Order>,
+    /// Links others left to it, if it hosts a send instance.
+    pub desk: Option<SendDesk>,
+    /// Its wake-up.
+    pub wake: Arc<Wake>,
+    /// Its epoll.
+    pub epoll: Arc<OwnedFd>,
+}
+
 /// See the module.
 pub struct Worker {
     pub(crate) core: Core,
-    pub(crate) rings: Vec<JobReceiver>,
-    pub(crate) orders: crossbeam_channel::Receiver<Order>,
-    pub(crate) wake: Arc<Wake>,
-    pub(crate) receiver: Receiver,
-    pub(crate) started: Instant,
-    pub(crate) spin: Duration,
-    pub(crate) usage: Usage,
+    rings: Vec<JobReceiver>,
+    orders: crossbeam_channel::Receiver<Order>,
+    desk: Option<SendDesk>,
+    wake: Arc<Wake>,
+    receiver: Receiver,
+    started: Instant,
+    spin: Spin,
+    waits: SchedStat,
+    usage: Usage,
+    realtime: bool,
+    /// When a real-time worker last slept.
+    rested: u64,
     next_tick: u64,
     stall_logged: u64,
     turn_began: u64,
@@ -57,31 +85,34 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker at birth; its epoll gets the wake-up registered.
+    /// A worker at birth, on its own thread; its epoll gets the wake-up registered.
     ///
     /// # Errors
     /// The operating system refuses.
     pub fn new(
-        core: Core,
-        rings: Vec<JobReceiver>,
-        orders: crossbeam_channel::Receiver<Order>,
-        wake: Arc<Wake>,
-        epoll: Arc<OwnedFd>,
+        mut core: Core,
+        inputs: Inputs,
+        plan: &WorkerLayout,
         started: Instant,
-        spin: Duration,
     ) -> std::io::Result<Self> {
+        let Inputs { rings, orders, desk, wake, epoll } = inputs;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&*epoll, &*wake, epoll::EventData::new_u64(WAKE_TOKEN), flags)?;
         let receiver = Receiver::new(epoll, core.directory.first_link_route());
+        core.sending.nosend = plan.nosend;
         Ok(Self {
             core,
             rings,
             orders,
+            desk,
             wake,
             receiver,
             started,
-            spin,
+            spin: Spin::new(plan.longest_spin_us(), plan.spin_method.worth_us()),
+            waits: SchedStat::of_this_thread(),
             usage: Usage::default(),
+            realtime: plan.realtime,
+            rested: 0,
             next_tick: 0,
             stall_logged: 0,
             turn_began: 0,
@@ -126,6 +157,9 @@ impl Worker {
             self.tick(now);
         }
         self.core.ship();
+        if let Some(desk) = &self.desk {
+            work += desk.serve(&self.core.counters);
+        }
         if self.core.has_own() { work.max(1) } else { work }
     }
 
@@ -151,7 +185,13 @@ impl Worker {
         self.core.blocks.tick(self.core.now, &mut self.core.out);
         self.core.drain_own();
         self.next_tick = now + TICK_NS;
-        self.usage.sample(now, &self.core.counters);
+        if self.usage.is_due(now) {
+            self.sample(now);
+        }
+        if self.realtime && now.saturating_sub(self.rested) >= nanos(priority::SLICE) {
+            std::thread::sleep(priority::BREAK);
+            self.rested = self.now();
+        }
         let end = self.now();
         // From the end of the last tick's sleep on: covers a slow turn as well as a process that was stopped.
         let took = end.saturating_sub(self.turn_began);
@@ -159,6 +199,19 @@ impl Worker {
         if took > STALL_NS + TICK_NS {
             self.stalled(end, took);
         }
+    }
+
+    /// Every 50 ms: CPU use, and what follows from it for spinning and sending.
+    #[cold]
+    fn sample(&mut self, now: u64) {
+        let wanted = self.spin.is_allowed() && {
+            let (waited, runs) = self.waits.since_last();
+            spin::is_wanted(waited, runs, self.usage.since_last(now))
+        };
+        let spun = self.spin.sample(wanted);
+        let counters = &self.core.counters;
+        self.usage.sample(now, spun, counters);
+        self.core.sending.busy = counters.busy_50ms.load(Ordering::Relaxed);
     }
 
     #[cold]
@@ -216,23 +269,32 @@ impl Worker {
         }
     }
 
+    /// Whether something has come that needs no epoll event.
+    fn has_input(&self) -> bool {
+        !self.rings.iter().all(JobReceiver::is_empty)
+            || !self.orders.is_empty()
+            || self.desk.as_ref().is_some_and(|desk| !desk.is_empty())
+    }
+
     fn sleep(&mut self) {
-        if !self.spin.is_zero() && self.spin_for_work() {
+        if self.spin.is_allowed() && self.spin_for_work() {
             return;
         }
         self.wake.arm();
-        let idle = self.rings.iter().all(JobReceiver::is_empty)
-            && self.orders.is_empty()
-            && self.receiver.may_sleep();
-        if idle {
+        if !self.has_input() && self.receiver.may_sleep() {
+            let begin = self.now();
             let timeout = match self.core.backlog() {
-                0 => timespec(self.next_tick.saturating_sub(self.now())),
+                0 => timespec(self.next_tick.saturating_sub(begin)),
                 _ => BACKLOG_SLEEP,
             };
             Counters::add(&self.core.counters.sleeps, 1);
             let count = self.receiver.poll_asleep(&timeout);
             self.wake.disarm();
-            self.core.now = Now(self.now());
+            let now = self.now();
+            if now.saturating_sub(begin) >= nanos(spin::DISPLACED) {
+                self.rested = now;
+            }
+            self.core.now = Now(now);
             let served = self.receiver.serve_events(count, &mut self.core);
             Counters::add(&self.core.counters.signals, served as u64);
             return;
@@ -240,22 +302,33 @@ impl Worker {
         self.wake.disarm();
     }
 
-    /// Looks for work without sleeping, as long as configured. Returns whether there is some.
+    /// Looks for work without sleeping, as long as that has been paying off. Returns whether there is some.
     #[cold]
     fn spin_for_work(&mut self) -> bool {
+        let Some(plan) = self.spin.begin() else { return false };
         let begin = Instant::now();
-        while begin.elapsed() < self.spin {
-            if !self.rings.iter().all(JobReceiver::is_empty)
-                || !self.orders.is_empty()
+        loop {
+            let found = self.has_input()
                 || self.receiver.has_work()
-                || self.receiver.poll(&NO_TIME, &mut self.core) > 0
-            {
-                return true;
+                || self.receiver.poll(&NO_TIME, &mut self.core) > 0;
+            let looked = Instant::now();
+            let took = looked - begin;
+            if found || took >= plan.time {
+                self.spin.end(plan, took, found, &self.core.counters);
+                return found;
             }
-            std::hint::spin_loop();
+            rustix::thread::sched_yield();
+            if looked.elapsed() > spin::DISPLACED {
+                // Somebody else had this CPU: he gets it.
+                self.spin.displaced(took);
+                return false;
+            }
         }
-        false
     }
+}
+
+fn nanos(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn timespec(ns: u64) -> Timespec {
