@@ -328,3 +328,227 @@ pub(crate) fn watch_reader(
     }
     Ok(epoll::add(epoll_fd, reader, epoll::EventData::new_u64(token), epoll::EventFlags::IN)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::send::{SendDesk, send_queue};
+    use crate::usage::Counters;
+    use rustix::event::Timespec;
+    use signals::frame::push_signal;
+    use signals::keyop::TransIdAi;
+    use signals::{BlockRef, NodeId};
+    use std::time::{Duration, Instant};
+    use transporter::acceptor::Identity;
+    use transporter::{
+        Acceptor, Admission, ConnectOptions, FrameReader, Link, LinkReader, PeerRole, ReadOutcome,
+        SocketOptions, connect_with, hello,
+    };
+
+    const LONG: Duration = Duration::from_secs(60);
+    const TOKEN: u64 = 9;
+
+    /// Both ends of a link.
+    fn pair(in_process: bool) -> (Link, Link) {
+        let identity = Identity { cluster: 1, node: NodeId(1), incarnation: 1 };
+        let mut acceptor =
+            Acceptor::bind("127.0.0.1:0", identity, SocketOptions::default(), in_process).unwrap();
+        let address = acceptor.local_address().unwrap().to_string();
+        let there = std::thread::spawn(move || {
+            let hello = hello(1, NodeId(60), NodeId(1), PeerRole::ApiNode, 0, 1);
+            connect_with(&address, &hello, ConnectOptions { in_process, ..Default::default() }).unwrap()
+        });
+        let begin = Instant::now();
+        let here = loop {
+            if let Some(link) = acceptor.poll(LONG, |_, _| Admission::Accept(None)).pop() {
+                break link;
+            }
+            assert!(begin.elapsed() < LONG);
+        };
+        (here, there.join().unwrap())
+    }
+
+    /// A sending side with its owner's epoll and a send queue.
+    fn link_out(link: Link, send_buffer: usize) -> (Arc<LinkOut>, LinkReader, Arc<Wake>, SendDesk) {
+        let Link { peer, reader, writer } = link;
+        let (wake, sender_wake) = (Arc::new(Wake::new().unwrap()), Arc::new(Wake::new().unwrap()));
+        let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap());
+        watch_reader(&epoll, &reader, TOKEN).unwrap();
+        let (post, desk) = send_queue(1, sender_wake, Arc::default());
+        let owner = Owner { token: TOKEN, epoll, wake: wake.clone() };
+        let control = reader.control();
+        let out = LinkOut::new(peer, control, writer, send_buffer, owner, Some(Arc::new(post)));
+        (Arc::new(out), reader, wake, desk)
+    }
+
+    /// What the owner does while the others write: gives room back, by himself or through the send instance.
+    fn own(link: &Arc<LinkOut>, turn: u64) -> usize {
+        let room = if link.writing.lock().unwrap().writer.socket().is_some() {
+            let mut events = Vec::with_capacity(4);
+            let timeout = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+            let buffer = rustix::buffer::spare_capacity(&mut events);
+            let _ = epoll::wait(&*link.owner.epoll, buffer, Some(&timeout));
+            events.iter().any(|event: &epoll::Event| {
+                let flags = event.flags;
+                flags.contains(epoll::EventFlags::OUT)
+            })
+        } else {
+            std::thread::yield_now();
+            link.is_blocked() && link.has_room()
+        };
+        match (room, turn % 2) {
+            (false, _) => 0,
+            (true, 0) => link.on_room(),
+            (true, _) => link.hand_over_room(),
+        }
+    }
+
+    const SHIPPERS: u32 = 3;
+    const FRAMES: u32 = 20_000;
+
+    fn body_length(n: u32) -> usize {
+        if n.is_multiple_of(511) { 20_000 } else { (n as usize * 37) % 400 }
+    }
+
+    /// Ships numbered frames, now writing and now leaving it to the send instance; returns bytes shipped and
+    /// bytes written.
+    fn ship_frames(link: &Arc<LinkOut>, shipper: u32) -> (usize, usize) {
+        let (mut shipped, mut written, mut n) = (0, 0, 0);
+        let mut batch = Vec::new();
+        while n < FRAMES {
+            for _ in 0..=(n * 7 + shipper) % 40 {
+                let body = TransIdAi { api_op: n, length: body_length(n) as u32 };
+                let bytes = vec![n as u8; body_length(n)];
+                push_signal(&mut batch, BlockRef(shipper), BlockRef(2), &body, &bytes, &[]);
+                n += 1;
+                if n == FRAMES {
+                    break;
+                }
+            }
+            shipped += batch.len();
+            batch = link.append(batch);
+            assert!(batch.is_empty());
+            written += if (n / 3 + shipper).is_multiple_of(2) { link.hand_over() } else { link.flush() };
+            while link.waiting_bytes() > 2 << 20 {
+                std::thread::yield_now();
+            }
+        }
+        (shipped, written)
+    }
+
+    /// Reads what the shippers shipped: everything once and in each shipper's order.
+    fn read_all(link: &mut Link) {
+        let (mut next, mut frames) = ([0; SHIPPERS as usize], FrameReader::new());
+        let begin = Instant::now();
+        while next.iter().any(|n| *n < FRAMES) {
+            match link.reader.read_into(&mut frames).unwrap() {
+                ReadOutcome::Bytes(_) => {}
+                ReadOutcome::WouldBlock => link.wait(false, Duration::from_millis(10)).unwrap(),
+                ReadOutcome::Closed => panic!("the link ended at {next:?}"),
+            }
+            while let Ok(Some(frame)) = frames.next_frame() {
+                let (header, signals::Signal::TransIdAi(row)) = signals::Signal::parse(frame).unwrap() else {
+                    panic!()
+                };
+                let expected = &mut next[header.source.0 as usize];
+                assert_eq!(row.body.api_op, *expected);
+                assert_eq!(row.first.len(), body_length(*expected));
+                assert!(row.first.iter().all(|b| *b == *expected as u8));
+                *expected += 1;
+            }
+            assert!(begin.elapsed() < LONG, "stuck at {next:?}");
+        }
+    }
+
+    /// Several shippers, a send instance, an owner and a carrier that is full again and again: all bytes
+    /// arrive once, in each shipper's order, and are counted once, whoever wrote them.
+    #[test]
+    fn nothing_is_lost_between_those_who_ship_and_those_who_write() {
+        for in_process in [false, true] {
+            let (here, mut there) = pair(in_process);
+            let (link, _reader, _wake, desk) = link_out(here, 1 << 20);
+            let done = AtomicBool::new(false);
+            let counters = Counters::default();
+            let written = AtomicUsize::new(0);
+            let shipped = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Acquire) || !desk.is_empty() {
+                        if desk.serve(&counters) == 0 {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+                scope.spawn(|| {
+                    for turn in 0.. {
+                        written.fetch_add(own(&link, turn), Ordering::Relaxed);
+                        if done.load(Ordering::Acquire) {
+                            break;
+                        }
+                    }
+                });
+                let shippers: Vec<_> = (0..SHIPPERS)
+                    .map(|s| {
+                        scope.spawn({
+                            let link = &link;
+                            move || ship_frames(link, s)
+                        })
+                    })
+                    .collect();
+                read_all(&mut there);
+                let mut shipped = 0;
+                for shipper in shippers {
+                    let (bytes, own) = shipper.join().unwrap();
+                    shipped += bytes;
+                    written.fetch_add(own, Ordering::Relaxed);
+                }
+                done.store(true, Ordering::Release);
+                shipped
+            });
+            let by_send_instance = counters.sent_bytes.load(Ordering::Relaxed) as usize;
+            assert!(by_send_instance > 0);
+            assert_eq!(written.into_inner() + by_send_instance, shipped);
+            assert_eq!((link.sent_bytes() as usize, link.waiting_bytes()), (shipped, 0));
+            assert_eq!(link.closing_reason(), None);
+        }
+    }
+
+    #[test]
+    fn batches_of_several_workers_leave_together() {
+        let (here, _there) = pair(true);
+        let (link, _reader, _wake, desk) = link_out(here, 1 << 20);
+        for _ in 0..5 {
+            link.append(vec![0; 64]);
+            assert_eq!(link.hand_over(), 0);
+        }
+        let counters = Counters::default();
+        assert_eq!(desk.serve(&counters), 1, "queued once");
+        assert_eq!((link.sent_bytes(), counters.sent_bytes.into_inner()), (320, 320));
+        assert!(desk.is_empty());
+        // Without its send instance a link is written by whoever ships.
+        drop(desk);
+        link.append(vec![0; 64]);
+        assert_eq!((link.hand_over(), link.waiting_bytes()), (64, 0));
+    }
+
+    /// An owner that does not read because answers pile up is woken by whoever writes them.
+    #[test]
+    fn a_paused_owner_is_woken_when_enough_was_written() {
+        let (here, mut there) = pair(true);
+        let (link, _reader, wake, desk) = link_out(here, 100_000);
+        for _ in 0..40 {
+            link.append(vec![0; 100_000]);
+        }
+        assert!(link.is_overloaded());
+        link.pause(true);
+        wake.arm();
+        let mut frames = FrameReader::new();
+        while link.waiting_bytes() > 0 {
+            assert_eq!(wake.times_woken(), u64::from(!link.is_overloaded()));
+            link.hand_over_room();
+            desk.serve(&Counters::default());
+            let _ = there.reader.read_into(&mut frames).unwrap();
+            frames.consume(frames.bytes().len());
+        }
+        assert_eq!(wake.times_woken(), 1);
+    }
+}

@@ -12,7 +12,7 @@
 //!               queued already? ── yes ──► nothing more to do
 //!                          │ no
 //!                          ▼
-//!               into the queue, wake ──► [`SendDesk::serve`]: mark off, write, back into the queue if more came
+//!               into the queue, wake ──► `SendDesk::serve`: mark off, write, queued again if more came
 //! ```
 //!
 //! The link is marked off before it is written: a batch appended after the mark queues the link anew, one

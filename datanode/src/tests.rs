@@ -1,12 +1,15 @@
 //! Data nodes end to end, in this process: they find each other over sockets and over rings, serve clients'
 //! links, close those that break the rules, and notice each other's end.
 
-use crate::{Node, Options, start};
+use crate::{Node, Options, WorkerFigures, start};
 use config::ClusterConfig;
+use ndbapi::{ClusterConnection, ConnectOptions, ScanSpec, TableHandle};
 use signals::frame::{push_control, push_signal};
-use signals::ids::TransId;
+use signals::ids::{SchemaVersion, TransId};
 use signals::keyop::{CompleteOrd, TcCommitReq};
-use signals::{BlockNumber, BlockRef, NodeId, control::ControlSignal};
+use signals::partition::PartitionBalance;
+use signals::table::{ColumnDef, ColumnStorage, ColumnType, TableDef};
+use signals::{BlockNumber, BlockRef, NodeId, TableId, control::ControlSignal};
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
 use transporter::{FrameReader, Link, PeerRole, ReadOutcome, cluster_hash, connect_with, hello};
@@ -201,14 +204,142 @@ fn what_hinders_a_start_is_named() {
 #[test]
 fn an_unreachable_peer_is_named_and_waiting_is_cheap() {
     let cluster = cluster("waiting", 2, "");
+    let begin = Instant::now();
     let node = start(&cluster, NodeId(2), &Options::default()).unwrap();
     let address = cluster.data_nodes[0].address();
     wait_until("the trouble's name", || {
         node.troubles().iter().any(|t| t.contains("node 1") && t.contains(&address))
     });
-    std::thread::sleep(Duration::from_millis(300));
-    for worker in node.figures() {
-        assert!(worker.cpu[0] < 300, "{worker:?}");
-        assert!(worker.turns < 1000, "{worker:?}");
+    // Cheap: it wakes up for its ticks and for what others tell it, and sleeps again at once.
+    let sleeps = || node.figures().iter().map(|w| w.sleeps).min();
+    wait_until("some ticks", || sleeps() >= Some(40));
+    let figures = node.figures();
+    let ticks = u64::try_from(begin.elapsed().as_millis()).unwrap() / 10 + 1;
+    for worker in figures {
+        assert!(worker.sleeps <= 2 * (ticks + worker.wakes) + 10, "{ticks} ticks: {worker:?}");
+        assert!(worker.turns <= 3 * worker.sleeps + 10, "{worker:?}");
+        assert_eq!((worker.sent_bytes, worker.spins), (0, [0, 0]), "{worker:?}");
     }
+}
+
+fn column(name: &str, kind: ColumnType, storage: ColumnStorage) -> ColumnDef {
+    ColumnDef { name: name.into(), kind, storage, nullable: false, collation: 63, default: None, sql: vec![] }
+}
+
+fn table_def() -> TableDef {
+    TableDef {
+        id: TableId(0),
+        version: SchemaVersion(0),
+        database: "test".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::Unsigned, ColumnStorage::Fixed { size: 4 }),
+            column("n", ColumnType::Unsigned, ColumnStorage::Fixed { size: 4 }),
+            column("s", ColumnType::Char, ColumnStorage::Var { max_len: 900 }),
+        ],
+        primary_key: vec![0],
+        distribution_key: vec![0],
+        partition_balance: PartitionBalance::ForRpByLdm,
+        nologging: true,
+        read_backup: true,
+        fully_replicated: false,
+        sql: vec![],
+    }
+}
+
+const TASKS: u32 = 24;
+const ROWS: u32 = 40;
+const ROUNDS: u32 = 6;
+
+fn text(id: u32, round: u32) -> String {
+    format!("row {id} in round {round} ").repeat(id as usize % 30 + 1)
+}
+
+/// Writes a task's rows, round after round, and reads them back after each.
+async fn write_and_read(cluster: ClusterConnection, table: TableHandle, task: u32) {
+    let ids = task * ROWS..(task + 1) * ROWS;
+    for round in 0..ROUNDS {
+        let mut tx = cluster.begin();
+        for id in ids.clone() {
+            let s = text(id, round);
+            tx.write(&table).key(&[id.into()]).set("n", round).set("s", s.as_str()).finish().unwrap();
+        }
+        tx.commit().await.unwrap().check().unwrap();
+        let mut tx = cluster.begin();
+        let reads: Vec<_> =
+            ids.clone().map(|id| (id, tx.read(&table).key(&[id.into()]).finish().unwrap())).collect();
+        let results = tx.execute().await.unwrap();
+        for (id, read) in reads {
+            let row = results.row(read).unwrap().unwrap();
+            assert_eq!(row.get_u32("n"), Ok(Some(round)));
+            assert_eq!(row.get_str("s"), Ok(Some(text(id, round).as_str())));
+        }
+        tx.abort().await.unwrap();
+    }
+}
+
+/// Real work on two nodes; returns the figures of all workers.
+fn work(threads: &str) -> Vec<WorkerFigures> {
+    let cluster = cluster("work", 2, threads);
+    let nodes = start_all(&cluster, false);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let options = ConnectOptions::direct(&cluster, NodeId(60)).wait(LONG);
+        let api = ClusterConnection::connect_with(options).await.unwrap();
+        api.wait_all_ready(LONG).await.unwrap();
+        api.dictionary().create_database("test", vec![]).await.unwrap();
+        let table = api.dictionary().create_table(table_def()).await.unwrap();
+        let tasks: Vec<_> =
+            (0..TASKS).map(|task| tokio::spawn(write_and_read(api.clone(), table.clone(), task))).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let mut scan = api.begin().scan(ScanSpec::new(&table)).await.unwrap();
+        let mut seen = std::collections::BTreeMap::new();
+        while let Some(rows) = scan.next().await.unwrap() {
+            for row in rows.rows() {
+                let s = row.get_str("s").unwrap().unwrap().to_owned();
+                assert!(seen.insert(row.get_u32("id").unwrap().unwrap(), s).is_none());
+            }
+        }
+        let expected = (0..TASKS * ROWS).map(|id| (id, text(id, ROUNDS - 1))).collect();
+        assert_eq!(seen, expected);
+        drop(scan);
+        api.close().await;
+    });
+    nodes.iter().flat_map(Node::figures).collect()
+}
+
+/// Bytes written by the workers whose names begin so.
+fn sent(figures: &[WorkerFigures], name: &str) -> Vec<u64> {
+    figures.iter().filter(|w| w.name.starts_with(name)).map(|w| w.sent_bytes).collect()
+}
+
+/// With `nosend` the send workers write everything; each link has its send worker.
+#[test]
+fn send_workers_write_for_those_who_do_not() {
+    let figures = work(
+        "main={nosend=1},rep={count=0},tc={nosend=1},ldm={count=2,nosend=1},recv={count=1},send={count=2}",
+    );
+    assert_eq!(sent(&figures, "send").len(), 4);
+    assert!(sent(&figures, "send").iter().all(|bytes| *bytes > 0), "{figures:?}");
+    for silent in ["main", "tc", "ldm"] {
+        assert!(sent(&figures, silent).iter().all(|bytes| *bytes == 0), "{figures:?}");
+    }
+    let shipped: u64 = figures.iter().filter(|w| w.name.starts_with("ldm")).map(|w| w.shipped_bytes).sum();
+    assert!(shipped > u64::from(TASKS * ROWS * ROUNDS) * 100, "{shipped}");
+}
+
+/// A node without threads of its own for sending: those who may not send leave it to the one that receives,
+/// also when all are fused in odd ways, spin, and have priorities they may not be allowed to have.
+#[test]
+fn other_layouts_work_as_well() {
+    let figures = work("main={nosend=1},rep,ldm={count=1,nosend=1,spintime=100},recv={count=1,realtime=1}");
+    assert!(sent(&figures, "recv").iter().all(|bytes| *bytes > 0), "{figures:?}");
+    assert!(sent(&figures, "ldm").iter().all(|bytes| *bytes == 0), "{figures:?}");
+    assert!(figures.iter().all(|w| w.spins[0] == 0 || w.name.starts_with("ldm")), "{figures:?}");
+    let figures =
+        work("main={count=0},rep={count=0},ldm={count=2,thread_prio=6},recv={count=1},send={spintime=20}");
+    let all: u64 = figures.iter().map(|w| w.sent_bytes).sum();
+    assert!(all > u64::from(TASKS * ROWS * ROUNDS) * 100, "{figures:?}");
 }

@@ -3,7 +3,8 @@
 //! A worker hosts the role instances ThreadConfig gave it. Each turn of its loop:
 //!
 //! ```text
-//!   orders (rare) ─► own signals ─► job queues ─► links ─► every 10 ms: tick ─► ship ─► send queue ─► nothing to do? sleep
+//!   orders (rare) ─► own signals ─► job queues ─► links ─► every 10 ms: tick
+//!     ─► ship ─► send queue ─► nothing to do? sleep
 //! ```
 //!
 //! Signals among its own blocks cost a function call; what goes elsewhere is shipped once per turn, and in
