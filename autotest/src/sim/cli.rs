@@ -22,6 +22,8 @@ const PLANS: &[(&str, &str)] = &[
     ("ring-calm", include_str!("../../workloads/ring-calm.toml")),
     ("mixed", include_str!("../../workloads/mixed.toml")),
     ("mixed-calm", include_str!("../../workloads/mixed-calm.toml")),
+    ("churn", include_str!("../../workloads/churn.toml")),
+    ("churn-calm", include_str!("../../workloads/churn-calm.toml")),
     ("mixed-full", include_str!("../../workloads/mixed-full.toml")),
 ];
 /// Runs a failure may cost to be made smaller.

@@ -69,6 +69,8 @@ pub(crate) enum LoadKind {
     Ring,
     /// Every kind of operation; every attempt's end is accounted for.
     Mixed,
+    /// Tables and databases made, dropped and emptied.
+    Churn,
 }
 
 /// One load.

@@ -153,7 +153,7 @@ fn quiet(world: &mut World) {
         world.violations.push(format!("all is quiet, and still: {left}"));
     }
     if world.violations.is_empty() {
-        let wrong = world.wrong_contents();
+        let wrong = [world.wrong_catalogues(), world.wrong_contents()].concat();
         world.violations.extend(wrong);
     }
 }

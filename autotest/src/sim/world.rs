@@ -707,6 +707,22 @@ impl World {
         self.machines.iter().map(state).collect()
     }
 
+    /// Dictionaries that differ, now that nobody changes them.
+    pub(crate) fn wrong_catalogues(&self) -> Vec<String> {
+        let mut first: Option<(NodeId, String)> = None;
+        let mut wrong = Vec::new();
+        for (node, process) in self.processes() {
+            let Some(own) = process.blocks().find_map(kernel::BlockSet::main).map(|m| m.catalogue()) else {
+                continue;
+            };
+            let (other, text) = first.get_or_insert_with(|| (node, own.clone()));
+            if *text != own {
+                wrong.push(format!("the dictionaries of nodes {other} and {node} differ: {text} and {own}"));
+            }
+        }
+        wrong
+    }
+
     /// What is wrong with the rows, now that nobody changes any: replicas that differ, rows their key does not
     /// lead to, memory nobody holds.
     pub(crate) fn wrong_contents(&self) -> Vec<String> {

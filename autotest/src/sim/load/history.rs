@@ -7,7 +7,9 @@
 //! * A value of an attempt that is open or has failed is never seen.
 //! * A value is not seen any more once another attempt, asked for after the first was answered, has been
 //!   answered as done before the look began. An unknown attempt may take effect at any time, so nothing
-//!   outdates it; once its value has been seen it counts as done.
+//!   outdates it.
+//! * What has been seen never fails. But until it is answered, one replica may show it and another not; only
+//!   when all is quiet does what was seen count as done.
 //!
 //! Moments are counted, not measured, so that no two are the same. That a change is seen in the order a
 //! single copy would allow is not judged here.
@@ -55,6 +57,8 @@ impl Outcome {
 
 struct Attempt {
     outcome: Outcome,
+    /// A value of it was.
+    seen: bool,
     /// All of its changes take effect, or none.
     whole: bool,
 }
@@ -81,7 +85,7 @@ impl<K: Ord + Clone + Debug, V: PartialEq + Debug> History<K, V> {
 
     /// An attempt begins.
     pub(super) fn begin(&mut self) -> AttemptId {
-        self.attempts.push(Attempt { outcome: Outcome::Open, whole: true });
+        self.attempts.push(Attempt { outcome: Outcome::Open, seen: false, whole: true });
         AttemptId(self.attempts.len() - 1)
     }
 
@@ -93,7 +97,7 @@ impl<K: Ord + Clone + Debug, V: PartialEq + Debug> History<K, V> {
         changes: impl IntoIterator<Item = (K, Option<V>)>,
     ) {
         let asked = self.moment();
-        self.attempts[id.0] = Attempt { outcome: Outcome::Asked(asked), whole };
+        self.attempts[id.0] = Attempt { outcome: Outcome::Asked(asked), seen: false, whole };
         for (key, value) in changes {
             self.changes.entry(key).or_default().push((id, value));
         }
@@ -109,8 +113,6 @@ impl<K: Ord + Clone + Debug, V: PartialEq + Debug> History<K, V> {
         }
         let attempt = &mut self.attempts[id.0];
         if let Some(asked) = attempt.outcome.asked() {
-            // It may have been seen before it was answered.
-            let answered = attempt.outcome.answered().unwrap_or(answered);
             attempt.outcome = Outcome::Done { asked, answered };
         }
     }
@@ -120,9 +122,19 @@ impl<K: Ord + Clone + Debug, V: PartialEq + Debug> History<K, V> {
     /// # Errors
     /// Its effect was seen.
     pub(super) fn failed(&mut self, id: AttemptId) -> Result<(), String> {
-        let seen = self.attempts[id.0].outcome.answered().is_some();
+        let seen = self.attempts[id.0].seen;
         self.attempts[id.0].outcome = Outcome::Failed;
         if seen { Err("what has failed was seen before".into()) } else { Ok(()) }
+    }
+
+    /// All is quiet: what was seen is done.
+    pub(super) fn settle(&mut self) {
+        let answered = self.moment();
+        for attempt in self.attempts.iter_mut().filter(|a| a.seen && a.whole) {
+            if let Outcome::Asked(asked) | Outcome::Unknown(asked) = attempt.outcome {
+                attempt.outcome = Outcome::Done { asked, answered };
+            }
+        }
     }
 
     /// Nobody knows.
@@ -141,12 +153,13 @@ impl<K: Ord + Clone + Debug, V: PartialEq + Debug> History<K, V> {
         let by = current.iter().find(|(_, value)| *value == seen).map(|(id, _)| *id);
         match by {
             None => Err(format!("{key:?} is seen as {seen:?}: {}", self.reason(key, seen))),
-            // A value is one attempt's alone; that something is not there may be several's.
-            Some(Some(id)) if seen.is_some() && self.attempts[id.0].whole => {
-                self.done(id, &[]);
+            Some(by) => {
+                // A value is one attempt's alone; that something is not there may be several's.
+                if let Some(id) = by.filter(|_| seen.is_some()) {
+                    self.attempts[id.0].seen = true;
+                }
                 Ok(())
             }
-            Some(_) => Ok(()),
         }
     }
 
@@ -201,11 +214,6 @@ impl<K: Ord + Clone + Debug, V: PartialEq + Debug> History<K, V> {
             last.iter().map(|(id, v)| format!("{v:?} {:?}", self.attempts[id.0].outcome)).collect();
         format!("the last of {} changes: {}", changes.len(), texts.join(", "))
     }
-
-    /// Every name that was ever changed.
-    pub(super) fn names(&self) -> Vec<K> {
-        self.changes.keys().cloned().collect()
-    }
 }
 
 #[cfg(test)]
@@ -247,8 +255,10 @@ mod tests {
         let from = h.moment();
         assert!(h.see(&1, None, from).is_ok(), "it may not have happened");
         assert!(h.see(&1, Some(&2), from).is_ok(), "it may have");
+        assert!(h.see(&1, None, from).is_ok(), "another replica may not have it yet");
+        h.settle();
         let from = h.moment();
-        assert!(h.see(&1, None, from).is_err(), "it was seen");
+        assert!(h.see(&1, None, from).is_err(), "it was seen and all is quiet");
         let third = change(&mut h, Some(3));
         let from = h.moment();
         assert!(h.see(&1, Some(&3), from).is_ok());
@@ -264,6 +274,5 @@ mod tests {
         let from = h.moment();
         assert!(h.see(&1, None, from).is_err() && h.see(&2, None, from).is_ok());
         assert!(h.see(&2, Some(&2), from).is_err());
-        assert_eq!(h.names(), [1, 2]);
     }
 }

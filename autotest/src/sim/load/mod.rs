@@ -14,6 +14,7 @@
 //! processes, so that a client's death leaves its last transaction as what it is: unknown.
 
 pub(crate) mod bank;
+pub(crate) mod churn;
 mod history;
 pub(crate) mod mixed;
 pub(crate) mod ring;
@@ -152,6 +153,7 @@ impl Running {
         let load: Rc<dyn Load> = match plan.kind {
             LoadKind::Bank => Rc::new(bank::Bank::new(rows)),
             LoadKind::Ring => Rc::new(ring::Ring::new(rows)),
+            LoadKind::Churn => Rc::new(churn::Churn::new(rows)),
             LoadKind::Mixed => Rc::new(mixed::Mixed::new(rows)),
         };
         let running = Rc::new(Self {

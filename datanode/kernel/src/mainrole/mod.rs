@@ -248,6 +248,12 @@ impl MainRole {
         }
     }
 
+    /// Everything this node's dictionary knows, as text, for checks that compare nodes.
+    #[must_use]
+    pub fn catalogue(&self) -> String {
+        format!("{:?}", self.dict.catalog())
+    }
+
     /// The tables of this node's dictionary, for tests that compare nodes.
     #[cfg(test)]
     fn dict(&self) -> &dbdict::Dbdict {

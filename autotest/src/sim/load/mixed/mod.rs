@@ -167,6 +167,7 @@ impl Mixed {
     /// All rows, at the end; judged.
     async fn look_at_all(&self, at: &Client) -> Done<()> {
         let table = at.table("mixed").await?;
+        self.history.borrow_mut().settle();
         let from = self.moment();
         let mut found = BTreeMap::new();
         let mut scan = at.connection.begin().scan(ndbapi::ScanSpec::new(&table)).await?;

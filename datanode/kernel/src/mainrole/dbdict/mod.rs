@@ -96,8 +96,7 @@ impl Dbdict {
         }
     }
 
-    /// The catalog, for tests that compare nodes.
-    #[cfg(test)]
+    /// The catalog, for checks that compare nodes.
     pub(super) fn catalog(&self) -> &Catalog {
         &self.catalog
     }
