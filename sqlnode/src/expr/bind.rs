@@ -683,7 +683,9 @@ impl<'a> Binder<'a> {
         if args.len() < usize::from(def.min) || args.len() > usize::from(def.max) {
             return Err(MySqlError::with(ErrorCode::WrongParamcountToNativeFct, &[&def.name]));
         }
-        let args = match super::func_math::TABLE.iter().any(|math| std::ptr::eq(math, def)) {
+        let of_numbers = super::func_math::TABLE.iter().any(|math| std::ptr::eq(math, def))
+            && !matches!(def.name, "greatest" | "least" | "crc32");
+        let args = match of_numbers {
             true => args.into_iter().map(|e| self.as_number(e)).collect(),
             false => args,
         };

@@ -403,6 +403,7 @@ eq(q("select sum(e), avg(e), sum(s), bit_or(s), max(e), min(e), count(e) from t"
 eq(q("select group_concat(e order by e) from t"), [('small,medium,large',)])
 eq(q("select cast(e as unsigned), cast(e as char), concat(e), abs(e), round(e), if(e, 'y', 'n') from t where id = 1"),
    [(3, 'large', 'large', 3.0, 3.0, 'y')])
+eq(q("select greatest(e, 'a'), least(e, 'zz'), crc32(e) = crc32('large') from t where id = 1"), [('large', 'large', 1)])
 eq(q("select case e when 1 then 'one' when 3 then 'three' end from t where id = 1"), [('three',)])
 q("prepare p from 'select id from t where e = ?'"); q('set @n = 2, @s = "large"')
 eq(q('execute p using @n'), [(3,)]); eq(q('execute p using @s'), [(1,)])
