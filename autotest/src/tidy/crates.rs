@@ -28,7 +28,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// What their tests may depend on beside that.
-const TEST_ARROWS: [(&str, &[&str]); 1] = [("ndbapi", &["kernel"])];
+const TEST_ARROWS: [(&str, &[&str]); 2] = [("ndbapi", &["kernel"]), ("datanode", &["ndbapi"])];
 
 /// What the kernel's code may depend on outside the workspace: containers and hashes, nothing that acts.
 const KERNEL_OUTSIDE: [&str; 2] = ["hashbrown", "xxhash-rust"];
