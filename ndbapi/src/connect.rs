@@ -131,7 +131,7 @@ impl ConnectOptions {
         let mut core = CoreOptions::new(place.node, link, nodes.collect());
         core.request_timeout_ms = self.request_timeout.as_millis() as u64;
         core.heartbeat_ms = place.heartbeat_ms;
-        core.first_transaction = first_transaction;
+        core.first_transaction = scattered(first_transaction);
         core.operations_max = self.operations_max.unwrap_or(core.operations_max);
         core.transactions_max = self.transactions_max.unwrap_or(core.transactions_max);
         core
@@ -156,4 +156,26 @@ pub(crate) fn place(config: &ClusterConfig, node: NodeId) -> Place {
 fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Where the numbers of an incarnation's transactions begin, out of the 24 bits they have beside the record's
+/// index. Incarnations that follow each other begin far apart: were it by the clock alone, a client that
+/// starts again could meet its own last transactions, which the data nodes may still be rolling back.
+fn scattered(incarnation: u64) -> u64 {
+    incarnation.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Simulator, workload mixed, seed 1290: the new process's transactions had the numbers of the old one's.
+    #[test]
+    fn incarnations_number_their_transactions_far_apart() {
+        let starts: Vec<u64> = (1..50u64).map(|boot| scattered(boot << 32)).collect();
+        for (i, a) in starts.iter().enumerate() {
+            assert!(*a < 1 << 24);
+            assert!(starts[..i].iter().all(|b| a.abs_diff(*b) > 10_000), "incarnation {i} begins at {a}");
+        }
+    }
 }
