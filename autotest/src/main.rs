@@ -5,6 +5,7 @@
 //! first failure ends the run unless `--keep-going`. It changes nothing but the target folder, and the
 //! machine's packages where a test client is missing and this is root.
 
+mod check;
 mod clients;
 mod sim;
 mod tidy;
