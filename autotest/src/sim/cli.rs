@@ -25,6 +25,10 @@ const PLANS: &[(&str, &str)] = &[
     ("churn", include_str!("../../workloads/churn.toml")),
     ("churn-calm", include_str!("../../workloads/churn-calm.toml")),
     ("mixed-full", include_str!("../../workloads/mixed-full.toml")),
+    ("register", include_str!("../../workloads/register.toml")),
+    ("register-calm", include_str!("../../workloads/register-calm.toml")),
+    ("append", include_str!("../../workloads/append.toml")),
+    ("append-calm", include_str!("../../workloads/append-calm.toml")),
 ];
 /// Runs a failure may cost to be made smaller.
 const SHRINK_RUNS: usize = 60;

@@ -71,6 +71,10 @@ pub(crate) enum LoadKind {
     Mixed,
     /// Tables and databases made, dropped and emptied.
     Churn,
+    /// Registers whose histories are linearizable per row.
+    Register,
+    /// Lists that only grow, and transactions over several of them.
+    Append,
 }
 
 /// One load.

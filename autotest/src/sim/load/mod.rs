@@ -13,10 +13,12 @@
 //! Clients do one transaction at a time while the round runs. What they saw is kept outside of their
 //! processes, so that a client's death leaves its last transaction as what it is: unknown.
 
+pub(crate) mod append;
 pub(crate) mod bank;
 pub(crate) mod churn;
 mod history;
 pub(crate) mod mixed;
+pub(crate) mod register;
 pub(crate) mod ring;
 
 use super::agenda::{MILLI, Nanos, SECOND};
@@ -155,6 +157,8 @@ impl Running {
             LoadKind::Ring => Rc::new(ring::Ring::new(rows)),
             LoadKind::Churn => Rc::new(churn::Churn::new(rows)),
             LoadKind::Mixed => Rc::new(mixed::Mixed::new(rows)),
+            LoadKind::Register => Rc::new(register::Register::new(rows)),
+            LoadKind::Append => Rc::new(append::Append::new(rows)),
         };
         let running = Rc::new(Self {
             load,
