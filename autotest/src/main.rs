@@ -7,6 +7,7 @@
 
 mod check;
 mod clients;
+mod real;
 mod sim;
 mod tidy;
 
@@ -40,6 +41,8 @@ struct Arguments {
 enum Command {
     /// Runs a whole cluster in the simulator
     Sim(sim::Arguments),
+    /// Runs a workload against real processes
+    Workload(real::Arguments),
 }
 
 /// A step: its name, what it is for, and its work.
@@ -55,7 +58,7 @@ struct Context {
     install: bool,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "format", about: "cargo fmt --check", work: |c| cargo(c, &["fmt", "--all", "--check"]) },
     Step { name: "tidy", about: "the repository's own rules", work: |c| tidy::check(&c.root) },
     Step {
@@ -75,6 +78,14 @@ const STEPS: [Step; 7] = [
         work: |c| cargo(c, &["build", "--workspace", "--bins", "--quiet"]),
     },
     Step {
+        name: "workload",
+        about: "a workload of the simulator against real processes that are killed",
+        work: |c| {
+            let file = "autotest/workloads/real-processes.toml";
+            cargo(c, &["run", "--quiet", "-p", "autotest", "--", "workload", file])
+        },
+    },
+    Step {
         name: "cluster",
         about: "stories over real processes",
         work: |c| cargo(c, &["test", "-p", "tests"]),
@@ -83,8 +94,10 @@ const STEPS: [Step; 7] = [
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if let Some(Command::Sim(arguments)) = &arguments.command {
-        return sim::main(arguments);
+    match &arguments.command {
+        Some(Command::Sim(arguments)) => return sim::main(arguments),
+        Some(Command::Workload(arguments)) => return real::main(arguments),
+        None => {}
     }
     if arguments.list {
         for step in &STEPS {

@@ -93,6 +93,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(now: Nanos, requests: Rc<RefCell<Requests>>, config: &ClusterConfig) -> Self {
+        let data_nodes = config.data_nodes.iter().map(|n| n.node_id).collect();
+        let api_nodes = config.api_nodes.iter().map(|n| n.node_id).filter(|n| *n != OBSERVER).collect();
+        Self::with_nodes(now, requests, data_nodes, api_nodes)
+    }
+
+    /// For these data nodes and client processes, beside the observer.
+    pub(crate) fn with_nodes(
+        now: Nanos,
+        requests: Rc<RefCell<Requests>>,
+        data_nodes: Vec<NodeId>,
+        api_nodes: Vec<NodeId>,
+    ) -> Self {
         Self {
             now: Cell::new(now),
             requests,
@@ -100,9 +112,13 @@ impl Shared {
             violations: RefCell::default(),
             connections: RefCell::default(),
             residents: RefCell::default(),
-            data_nodes: config.data_nodes.iter().map(|n| n.node_id).collect(),
-            api_nodes: config.api_nodes.iter().map(|n| n.node_id).filter(|n| *n != OBSERVER).collect(),
+            data_nodes,
+            api_nodes,
         }
+    }
+
+    pub(crate) fn data_node_list(&self) -> Vec<NodeId> {
+        self.data_nodes.clone()
     }
 
     pub(crate) fn set_now(&self, now: Nanos) {

@@ -14,19 +14,19 @@
 //! What is not simulated is the runtime around the blocks: threads, rings, sockets, wake-ups. `process`
 //! keeps its guarantees about order and nothing else.
 
-mod agenda;
+pub(crate) mod agenda;
 mod api;
 mod cli;
-mod env;
-mod faults;
-mod load;
+pub(crate) mod env;
+pub(crate) mod faults;
+pub(crate) mod load;
 mod net;
-mod plan;
+pub(crate) mod plan;
 mod process;
-mod rng;
+pub(crate) mod rng;
 mod run;
 mod shape;
-mod tasks;
+pub(crate) mod tasks;
 mod trace;
 mod world;
 

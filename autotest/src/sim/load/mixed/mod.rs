@@ -208,7 +208,7 @@ impl Load for Mixed {
         Box::pin(async move {
             match self.attempt(at, rng).await {
                 Ok(()) => {}
-                Err(Stop::Wrong(text)) => self.note(text),
+                Err(Stop::Wrong(text)) => self.note(format!("{text} (client {} of {})", at.number, at.node)),
                 Err(Stop::Failed(error)) => {
                     if !self.fits(at, error.code()) {
                         self.note(format!("an attempt fails with {error}"));
