@@ -103,7 +103,7 @@ pub(super) async fn run(plan: &Plan, arguments: &Arguments) -> Result<(), String
 
 impl Stage {
     async fn play(&mut self, plan: &Plan, rng: &mut Rng) -> Result<(), String> {
-        if !self.until(self.now() + LIMIT, |stage| stage.all_started()).await {
+        if !self.until(self.now() + LIMIT, Self::all_started).await {
             return Err(self.failed("the cluster does not start"));
         }
         let env = Env::new(self.shared.clone());
@@ -123,7 +123,7 @@ impl Stage {
         self.until(until, |_| false).await;
         script.over.set(true);
         self.heal();
-        if !self.until(self.now() + LIMIT, |stage| stage.all_started()).await {
+        if !self.until(self.now() + LIMIT, Self::all_started).await {
             return Err(self.failed("the cluster does not start again"));
         }
         if !self.until(self.now() + LIMIT, |_| loads.iter().all(|load| load.finished.get())).await {

@@ -712,7 +712,9 @@ impl World {
         let mut first: Option<(NodeId, String)> = None;
         let mut wrong = Vec::new();
         for (node, process) in self.processes() {
-            let Some(own) = process.blocks().find_map(kernel::BlockSet::main).map(|m| m.catalogue()) else {
+            let Some(own) =
+                process.blocks().find_map(kernel::BlockSet::main).map(kernel::mainrole::MainRole::catalogue)
+            else {
                 continue;
             };
             let (other, text) = first.get_or_insert_with(|| (node, own.clone()));

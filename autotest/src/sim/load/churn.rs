@@ -402,7 +402,7 @@ fn definition(at: &Client, d: u64, t: u64, stamp: u64) -> TableDef {
         distribution_key: vec![0],
         partition_balance: PartitionBalance::default(),
         nologging: false,
-        read_backup: stamp % 3 > 0,
+        read_backup: !stamp.is_multiple_of(3),
         fully_replicated: false,
         sql: stamp.to_le_bytes().to_vec(),
     }

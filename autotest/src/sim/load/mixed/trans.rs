@@ -334,10 +334,9 @@ impl<'a> Trans<'a> {
             return Ok(());
         }
         let to_blame = |one: &Staged| self.judge_one(one, Err(code)).is_ok();
-        if strict && matches!(code, ErrorCode::TUPLE_EXISTS | ErrorCode::TUPLE_NOT_FOUND) {
-            if staged.iter().any(to_blame) {
-                return Ok(());
-            }
+        let by_row = matches!(code, ErrorCode::TUPLE_EXISTS | ErrorCode::TUPLE_NOT_FOUND);
+        if strict && by_row && staged.iter().any(to_blame) {
+            return Ok(());
         }
         Err(format!("a commit with {} operations fails with {error}", staged.len()).into())
     }
