@@ -465,12 +465,10 @@ impl Graph {
         // Not all that is left is on a circle, so several beginnings are tried; bounded, as this is for people.
         let begins = (0..self.edges.len()).filter(|at| leading_here[*at] > 0);
         let mut shortest: Option<Vec<(usize, Why)>> = None;
-        let mut tries = 0;
-        for begin in begins {
-            if tries >= 200 && shortest.is_some() {
+        for (tried, begin) in begins.enumerate() {
+            if tried >= 200 && shortest.is_some() {
                 break;
             }
-            tries += 1;
             if let Some(circle) = self.way_back(begin)
                 && shortest.as_ref().is_none_or(|s| s.len() > circle.len())
             {

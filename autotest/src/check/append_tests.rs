@@ -202,7 +202,7 @@ fn thousands_of_transactions_are_judged_quickly() {
     let begun = std::time::Instant::now();
     assert_eq!(check(&history), Ok(()));
     // One that misses what was acknowledged long before.
-    let row = history.iter().flat_map(|t| t.appends()).next().unwrap().0;
+    let row = history.iter().flat_map(Txn::appends).next().unwrap().0;
     let end = 10_000_000;
     history.push(looks(end, end + 1, &[(row, &[])]));
     let verdict = check(&history).unwrap_err();

@@ -86,11 +86,12 @@ impl Action {
             Self::Insert(_) => state.is_none(),
             Self::Swap { from, .. } => state == Some(from),
         };
-        fits.then(|| match self {
+        let after = match self {
             Self::Read(_) | Self::FreeRead(_) | Self::Present => state,
             Self::Insert(tag) | Self::Set(tag) | Self::Swap { to: tag, .. } => Some(tag),
             Self::Delete => None,
-        })
+        };
+        fits.then_some(after)
     }
 }
 
@@ -125,8 +126,8 @@ impl std::fmt::Display for Op {
     }
 }
 
-/// Moments of the search that are too many.
-const NODES_MAX: usize = 1_000_000;
+/// More places of the search than these are too many.
+const NODES_MAX: usize = 300_000;
 /// Writes of unknown outcome that may or may not have happened, per row.
 const OPTIONAL_MAX: usize = 64;
 
