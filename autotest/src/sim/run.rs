@@ -140,7 +140,7 @@ fn drive(world: &mut World, plan: &Plan, rng: &mut Rng, script: &Rc<Script>) -> 
 
 fn fail(world: &mut World, text: &str) {
     if world.violations.is_empty() {
-        let states = world.states().join("; ");
+        let states = [world.states(), world.in_use()].concat().join("; ");
         world.violations.push(format!("{text}: {states}"));
     }
 }
