@@ -11,7 +11,7 @@
 
 use super::history::{History, Moment};
 use super::{Client, Load, Local, column};
-use crate::sim::agenda::MILLI;
+use crate::sim::agenda::{MILLI, Nanos, SECOND};
 use crate::sim::rng::Rng;
 use ndbapi::{NdbError, Row, ScanSpec, TableHandle};
 use signals::control::SchemaChange;
@@ -21,10 +21,15 @@ use signals::table::{ColumnDef, ColumnStorage, ColumnType, TableDef};
 use signals::{ErrorClass, ErrorCode, TableId};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 const DATABASES: u64 = 2;
 const TABLES: u64 = 3;
 const ANCHOR: &str = "churn";
+/// Longer than a request may take.
+const OTHERS_ANSWER: Nanos = 15 * SECOND;
 
 /// A database, or a table of one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -222,10 +227,10 @@ impl Churn {
         for node in at.env.api_nodes() {
             let Some(connection) = at.env.connection(*node) else { continue };
             let other = Client { connection, ..at.clone() };
-            match self.fetch(&other, d, t).await {
-                // That client cannot ask now.
-                Ok(_) | Err(Stop::Failed(_)) => {}
-                Err(stop) => return Err(stop),
+            match until(at.env.sleep(OTHERS_ANSWER), self.fetch(&other, d, t)).await {
+                // That client cannot ask now, or has died meanwhile.
+                Some(Ok(_) | Err(Stop::Failed(_))) | None => {}
+                Some(Err(stop)) => return Err(stop),
             }
         }
         Ok(())
@@ -336,6 +341,17 @@ impl Churn {
             last => Err(Stop::Wrong(format!("two clients see different names: {last:?} and {found:?}"))),
         }
     }
+}
+
+/// What comes of `work` before `end` does: the connection of a process that dies answers nobody any more.
+async fn until<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    let (mut end, mut work) = (pin!(end), pin!(work));
+    poll_fn(|cx| match (work.as_mut().poll(cx), end.as_mut().poll(cx)) {
+        (Poll::Ready(value), _) => Poll::Ready(Some(value)),
+        (Poll::Pending, Poll::Ready(())) => Poll::Ready(None),
+        (Poll::Pending, Poll::Pending) => Poll::Pending,
+    })
+    .await
 }
 
 /// Where a row belongs.
