@@ -284,6 +284,7 @@ impl Core {
             PeerRole::DataNode => self.out.set_node_route(peer.node, Some(birth.route)),
             PeerRole::ApiNode => {
                 let client = BlockRef::new(peer.node, BlockNumber::Api, peer.link);
+                self.out.set_session(client, peer.incarnation);
                 self.out.set_client_route(client, Some(birth.route));
             }
         }

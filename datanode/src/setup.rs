@@ -76,6 +76,7 @@ pub fn node_setup(
         heartbeat_api_ms: node.heartbeat_interval_db_api_ms,
         epoch_ms: node.time_between_epochs_ms,
         gcp_ms: node.time_between_global_checkpoints_ms,
+        planted: signals::planted::Planted::NONE,
     }
 }
 

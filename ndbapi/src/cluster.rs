@@ -163,9 +163,10 @@ impl ClusterConnection {
 
     fn open_at(options: ConnectOptions, place: Place, mgm: Option<NodeLink>) -> Result<Self, NdbError> {
         let wake = Wake::new().map_err(|e| out_of_descriptors(&e))?;
-        let links = Links::new(&place, options.link, options.connect_timeout, Arc::new(wake));
+        let incarnation = incarnation();
+        let links = Links::new(&place, options.link, incarnation, options.connect_timeout, Arc::new(wake));
         let (inner, ready) =
-            Inner::new(options, place, incarnation() >> 16, Clock::Machine(Instant::now()), mgm);
+            Inner::new(options, place, incarnation, Clock::Machine(Instant::now()), mgm);
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             NdbError::with(ErrorCode::STATUS_ERROR, "a connection is opened inside a tokio runtime")
         })?;
@@ -178,10 +179,10 @@ impl ClusterConnection {
     pub(crate) fn undriven(
         options: ConnectOptions,
         place: Place,
-        first_transaction: u64,
+        incarnation: u64,
     ) -> (Self, watch::Sender<Readiness>) {
         let clock = Clock::Told(AtomicU64::new(0));
-        let (inner, ready) = Inner::new(options, place, first_transaction, clock, None);
+        let (inner, ready) = Inner::new(options, place, incarnation, clock, None);
         (Self { inner, end: Arc::new(EndOfDriver { task: None }) }, ready)
     }
 
@@ -372,11 +373,11 @@ impl Inner {
     fn new(
         options: ConnectOptions,
         place: Place,
-        first_transaction: u64,
+        incarnation: u64,
         clock: Clock,
         mgm: Option<NodeLink>,
     ) -> (Arc<Self>, watch::Sender<Readiness>) {
-        let core = Core::new(options.core_options(&place, options.link, first_transaction));
+        let core = Core::new(options.core_options(&place, options.link, incarnation));
         let (ready_sender, ready) = watch::channel(Readiness::default());
         let inner = Arc::new(Self {
             shared: Mutex::new(Shared { core, waiters: Vec::new(), free: Vec::new(), used: 0 }),

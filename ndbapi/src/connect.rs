@@ -4,6 +4,7 @@ use crate::core::{CoreOptions, DataNode};
 use config::ClusterConfig;
 use signals::NodeId;
 use signals::mgm::NodeKind;
+use signals::planted::Planted;
 use std::time::Duration;
 use transporter::mgm_link::NodeOptions;
 
@@ -33,6 +34,7 @@ pub struct ConnectOptions {
     pub(crate) connect_timeout: Duration,
     pub(crate) operations_max: Option<u32>,
     pub(crate) transactions_max: Option<u32>,
+    pub(crate) planted: Planted,
 }
 
 impl ConnectOptions {
@@ -51,6 +53,7 @@ impl ConnectOptions {
             connect_timeout: Duration::from_secs(5),
             operations_max: None,
             transactions_max: None,
+            planted: Planted::NONE,
         }
     }
 
@@ -112,6 +115,13 @@ impl ConnectOptions {
         self
     }
 
+    /// A fault built in on purpose; see [`signals::planted`].
+    #[must_use]
+    pub fn planted(mut self, planted: Planted) -> Self {
+        self.planted = planted;
+        self
+    }
+
     /// How we join at the management server.
     pub(crate) fn node_options(&self) -> NodeOptions {
         NodeOptions {
@@ -123,7 +133,7 @@ impl ConnectOptions {
         }
     }
 
-    pub(crate) fn core_options(&self, place: &Place, link: u16, first_transaction: u64) -> CoreOptions {
+    pub(crate) fn core_options(&self, place: &Place, link: u16, incarnation: u64) -> CoreOptions {
         let nodes = place.data_nodes.iter().map(|(node, _)| match self.neighbour {
             Some(neighbour) => DataNode { id: node.id, near: node.id == neighbour },
             None => *node,
@@ -131,7 +141,8 @@ impl ConnectOptions {
         let mut core = CoreOptions::new(place.node, link, nodes.collect());
         core.request_timeout_ms = self.request_timeout.as_millis() as u64;
         core.heartbeat_ms = place.heartbeat_ms;
-        core.first_transaction = scattered(first_transaction);
+        core.first_transaction = scattered(incarnation);
+        core.planted = self.planted;
         core.operations_max = self.operations_max.unwrap_or(core.operations_max);
         core.transactions_max = self.transactions_max.unwrap_or(core.transactions_max);
         core

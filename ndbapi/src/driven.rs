@@ -20,19 +20,19 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// A connection by [`ConnectOptions::direct`], and its driving half. `first_transaction` must differ
-    /// between incarnations of an API node.
+    /// A connection by [`ConnectOptions::direct`], and its driving half. `incarnation`, in
+    /// nanoseconds of some clock, must grow from one process of an API node to the next.
     ///
     /// # Errors
     /// 4200: the options lead to a management server, whose link nobody would drive.
     pub fn new(
         options: ConnectOptions,
-        first_transaction: u64,
+        incarnation: u64,
     ) -> Result<(ClusterConnection, Self), NdbError> {
         let Some(place) = options.place.clone() else {
             return Err(NdbError::with(ErrorCode::STATUS_ERROR, "a driven connection needs direct options"));
         };
-        let (connection, ready) = ClusterConnection::undriven(options, place, first_transaction);
+        let (connection, ready) = ClusterConnection::undriven(options, place, incarnation);
         let inner = Arc::clone(&connection.inner);
         Ok((connection, Self { inner, ready }))
     }

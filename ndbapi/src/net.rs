@@ -85,7 +85,13 @@ pub(crate) struct Links {
 
 impl Links {
     /// Links for session `number`, none of them up.
-    pub(crate) fn new(place: &Place, number: u16, connect_timeout: Duration, wake: Arc<Wake>) -> Self {
+    pub(crate) fn new(
+        place: &Place,
+        number: u16,
+        incarnation: u64,
+        connect_timeout: Duration,
+        wake: Arc<Wake>,
+    ) -> Self {
         let started = Instant::now();
         let links = place.data_nodes.iter().map(|(node, address)| NodeLink {
             node: node.id,
@@ -99,7 +105,7 @@ impl Links {
             cluster: place.cluster,
             own: place.node,
             number,
-            incarnation: incarnation(),
+            incarnation,
             connect_timeout,
             wake,
             started,

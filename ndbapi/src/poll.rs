@@ -103,8 +103,9 @@ impl Cluster {
 impl Session {
     pub(crate) fn open_at(options: &ConnectOptions, place: &Place, link: u16) -> Result<Self, NdbError> {
         let wake = Arc::new(Wake::new().map_err(|e| crate::cluster::out_of_descriptors(&e))?);
-        let links = Links::new(place, link, options.connect_timeout, Arc::clone(&wake));
-        let core = Core::new(options.core_options(place, link, incarnation() >> 16));
+        let incarnation = incarnation();
+        let links = Links::new(place, link, incarnation, options.connect_timeout, Arc::clone(&wake));
+        let core = Core::new(options.core_options(place, link, incarnation));
         let mut session = Self {
             core,
             links,

@@ -331,10 +331,18 @@ pub struct LqhKeyReq {
     pub position: u8,
     /// Replicas in the chain.
     pub count: u8,
-    /// Zero.
-    pub spare: u32,
+    /// Which process has the client's address, as TC knows it; see [`session_tag`]. An LDM sends the row to no
+    /// other.
+    pub session: u32,
 }
 const _: () = assert!(size_of::<LqhKeyReq>() == 80);
+
+/// Tells the processes apart that have a client's address one after the other, by the incarnation they are
+/// linked with (nanoseconds since 1970): its milliseconds.
+#[must_use]
+pub const fn session_tag(incarnation: u64) -> u32 {
+    (incarnation >> 20) as u32
+}
 operation_of!(LqhKeyReq);
 
 impl Body for LqhKeyReq {

@@ -28,6 +28,7 @@ pub mod keyop;
 pub mod mgm;
 pub mod partition;
 pub mod peer;
+pub mod planted;
 pub mod scan;
 pub mod table;
 

@@ -8,8 +8,14 @@ use ndbapi::driven::Driven;
 use ndbapi::{ClusterConnection, ConnectOptions};
 use signals::NodeId;
 use signals::frame::next_frame;
+use signals::planted::Planted;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// What a process says of itself, from its number among all that were started.
+pub(crate) fn incarnation(boot: u64) -> u64 {
+    boot << 32
+}
 
 struct Running {
     boot: u64,
@@ -34,9 +40,10 @@ impl Api {
         config: &ClusterConfig,
         boot: u64,
         now: Nanos,
+        planted: Planted,
     ) -> Result<ClusterConnection, String> {
-        let options = ConnectOptions::direct(config, self.id).wait(Duration::from_secs(3));
-        let (connection, driven) = Driven::new(options, boot << 32).map_err(|e| e.to_string())?;
+        let options = ConnectOptions::direct(config, self.id).wait(Duration::from_secs(3)).planted(planted);
+        let (connection, driven) = Driven::new(options, incarnation(boot)).map_err(|e| e.to_string())?;
         driven.set_now(Now(now));
         self.running = Some(Running { boot, driven, links: BTreeMap::new() });
         Ok(connection)

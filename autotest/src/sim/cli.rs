@@ -7,7 +7,8 @@
 use super::plan::Plan;
 use super::run::{Options, Outcome, run};
 use clap::Args;
-use std::collections::BTreeSet;
+use signals::planted::{Fault, Planted};
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,9 +58,21 @@ pub(crate) struct Arguments {
     /// Leave out these troubles, by number
     #[arg(long, value_delimiter = ',')]
     without: Vec<usize>,
+    /// Build this fault into every node and client
+    #[arg(long, value_parser = fault)]
+    planted: Option<Fault>,
+    /// Prove that the checkers bite: every planted fault must be found within this many seeds
+    #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "200", conflicts_with_all = ["seed", "seeds", "minutes", "planted"])]
+    prove: Option<u64>,
     /// Show failures as they are, without looking for a smaller one
     #[arg(long)]
     no_shrink: bool,
+}
+
+fn fault(text: &str) -> Result<Fault, String> {
+    let names = || Fault::ALL.iter().map(|f| format!("{f:?}")).collect::<Vec<_>>().join(", ");
+    let found = Fault::ALL.into_iter().find(|f| format!("{f:?}").eq_ignore_ascii_case(text));
+    found.ok_or_else(|| format!("no such fault; there are {}", names()))
 }
 
 fn seeds(text: &str) -> Result<(u64, u64), String> {
@@ -80,6 +93,10 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
     };
     // A panic in a run is a finding and is reported with its seed.
     std::panic::set_hook(Box::new(|_| {}));
+    if let Some(most) = arguments.prove {
+        println!("planted faults, commit {}", commit());
+        return prove(&plans, most, arguments.jobs.max(1));
+    }
     if let Some(seed) = arguments.seed {
         println!("seed {seed}, commit {}", commit());
         return one(seed, &plans, arguments);
@@ -137,11 +154,68 @@ fn one(seed: u64, plans: &[Plan], arguments: &Arguments) -> ExitCode {
     let plan = plan_of(plans, seed);
     let left_out: BTreeSet<usize> = arguments.without.iter().copied().collect();
     let begun = Instant::now();
-    let options = Options { print: arguments.trace, left_out, ..Options::default() };
+    let planted = planted(arguments.planted);
+    let options = Options { print: arguments.trace, planted, left_out, ..Options::default() };
     let outcome = guarded(seed, plan, &options);
     print!("{}", describe(seed, plan, &outcome));
     println!("{:.3} s", begun.elapsed().as_secs_f64());
     if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn planted(fault: Option<Fault>) -> Planted {
+    fault.map_or(Planted::NONE, Planted::new)
+}
+
+/// What it took to find a planted fault.
+struct Found {
+    seeds: u64,
+    workload: String,
+    violation: String,
+}
+
+/// Looks for every planted fault, seed after seed.
+fn prove(plans: &[Plan], most: u64, jobs: u64) -> ExitCode {
+    let (next, table) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed) as usize;
+                    let Some(fault) = Fault::ALL.get(index) else { return };
+                    let found = search(*fault, plans, most);
+                    if let Ok(mut table) = table.lock() {
+                        table.insert(index, found);
+                    }
+                }
+            });
+        }
+    });
+    let table = table.into_inner().unwrap_or_default();
+    let mut missed = 0;
+    println!("{:<28} {:>5}  {:<14} found by", "fault", "seeds", "workload");
+    for (fault, found) in Fault::ALL.iter().zip(table.values()) {
+        match found {
+            Some(Found { seeds, workload, violation }) => {
+                let short: String = violation.chars().take(90).collect();
+                println!("{:<28} {seeds:>5}  {workload:<14} {short}", format!("{fault:?}"));
+            }
+            None => {
+                missed += 1;
+                println!("{:<28} NOT FOUND in {most} seeds", format!("{fault:?}"));
+            }
+        }
+    }
+    println!("{} planted faults, {missed} not found", Fault::ALL.len());
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn search(fault: Fault, plans: &[Plan], most: u64) -> Option<Found> {
+    (1..=most).find_map(|seed| {
+        let plan = plan_of(plans, seed);
+        let options = Options { planted: Planted::new(fault), ..Options::default() };
+        let violation = guarded(seed, plan, &options).violations.into_iter().next()?;
+        Some(Found { seeds: seed, workload: plan.name.clone(), violation })
+    })
 }
 
 /// Everything about a run.
@@ -207,7 +281,8 @@ fn many(plans: &[Plan], arguments: &Arguments) -> ExitCode {
                     if seed > to || deadline.is_some_and(|d| Instant::now() >= d) {
                         return;
                     }
-                    let outcome = guarded(seed, plan_of(plans, seed), &Options::default());
+                    let options = Options { planted: planted(arguments.planted), ..Options::default() };
+                    let outcome = guarded(seed, plan_of(plans, seed), &options);
                     totals.add(&outcome);
                     done.fetch_add(1, Ordering::Relaxed);
                     if !outcome.violations.is_empty()
@@ -253,7 +328,7 @@ fn failure(seed: u64, plan: &Plan, outcome: &Outcome, arguments: &Arguments) -> 
     let mut left_out: BTreeSet<usize> = BTreeSet::new();
     let mut smallest = None;
     if !arguments.no_shrink {
-        (left_out, smallest) = shrink(seed, plan, outcome);
+        (left_out, smallest) = shrink(seed, plan, outcome, planted(arguments.planted));
     }
     let shown = smallest.as_ref().unwrap_or(outcome);
     let mut text = format!("--- seed {seed}, workload {}: {}\n", plan.name, shown.shape);
@@ -275,7 +350,7 @@ fn failure(seed: u64, plan: &Plan, outcome: &Outcome, arguments: &Arguments) -> 
 }
 
 /// Leaves troubles out as long as the run still fails: halves first, then one by one.
-fn shrink(seed: u64, plan: &Plan, outcome: &Outcome) -> (BTreeSet<usize>, Option<Outcome>) {
+fn shrink(seed: u64, plan: &Plan, outcome: &Outcome, planted: Planted) -> (BTreeSet<usize>, Option<Outcome>) {
     let count = outcome.troubles.len();
     let mut left_out = BTreeSet::new();
     let mut smallest = None;
@@ -291,7 +366,7 @@ fn shrink(seed: u64, plan: &Plan, outcome: &Outcome) -> (BTreeSet<usize>, Option
                 continue;
             }
             runs += 1;
-            let options = Options { left_out: attempt.clone(), ..Options::default() };
+            let options = Options { planted, left_out: attempt.clone(), ..Options::default() };
             let tried = guarded(seed, plan, &options);
             if !tried.violations.is_empty() {
                 left_out = attempt;

@@ -84,6 +84,9 @@ pub(crate) struct Shared {
     requests: Rc<RefCell<Requests>>,
     commands: RefCell<Vec<Command>>,
     violations: RefCell<Vec<String>>,
+    /// Somebody reads the trace.
+    pub(crate) verbose: Cell<bool>,
+    remarks: RefCell<Vec<String>>,
     connections: RefCell<BTreeMap<NodeId, ClusterConnection>>,
     /// Programs that start with their process.
     residents: RefCell<Vec<(NodeId, Factory)>>,
@@ -110,6 +113,8 @@ impl Shared {
             requests,
             commands: RefCell::default(),
             violations: RefCell::default(),
+            verbose: Cell::new(false),
+            remarks: RefCell::default(),
             connections: RefCell::default(),
             residents: RefCell::default(),
             data_nodes,
@@ -131,6 +136,10 @@ impl Shared {
 
     pub(crate) fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.violations.borrow_mut())
+    }
+
+    pub(crate) fn take_remarks(&self) -> Vec<String> {
+        std::mem::take(&mut self.remarks.borrow_mut())
     }
 
     pub(crate) fn set_connection(&self, node: NodeId, connection: Option<ClusterConnection>) {
@@ -190,6 +199,13 @@ impl Env {
     /// Does something to the cluster.
     pub(crate) fn command(&self, command: Command) {
         self.shared.commands.borrow_mut().push(command);
+    }
+
+    /// Puts a line into the trace, if somebody reads it.
+    pub(crate) fn remark(&self, text: impl FnOnce() -> String) {
+        if self.shared.verbose.get() {
+            self.shared.remarks.borrow_mut().push(text());
+        }
     }
 
     /// Reports something that must never happen.

@@ -328,7 +328,10 @@ impl Process {
         let out = &mut self.workers[worker].out;
         match link.peer.role {
             PeerRole::DataNode => out.set_node_route(peer, Some(link.route)),
-            PeerRole::ApiNode => out.set_client_route(client(peer), Some(link.route)),
+            PeerRole::ApiNode => {
+                out.set_session(client(peer), link.peer.incarnation);
+                out.set_client_route(client(peer), Some(link.route));
+            }
         }
         link.waiting -= 1;
         if link.waiting == 0 {

@@ -8,6 +8,7 @@ use super::rng::Rng;
 use config::{ClusterConfig, ThreadLayout};
 use kernel::NodeSetup;
 use signals::NodeId;
+use signals::planted::Planted;
 use std::fmt::Write;
 
 /// Ids of client processes begin here.
@@ -33,6 +34,8 @@ pub(crate) struct Shape {
     pub(crate) threads: String,
     /// Parameters of `[ndbd default]`.
     pub(crate) parameters: Vec<(String, String)>,
+    /// A fault built into every node and client.
+    pub(crate) planted: Planted,
 }
 
 impl Shape {
@@ -59,6 +62,7 @@ impl Shape {
             api_nodes: rng.range(1..=4) as u8,
             threads: (*rng.pick(&THREADS)).to_owned(),
             parameters,
+            planted: Planted::NONE,
         }
     }
 
@@ -109,7 +113,8 @@ impl Shape {
     ) -> Result<(ThreadLayout, NodeSetup), String> {
         let own = config.data_node(node).ok_or_else(|| format!("there is no data node {node}"))?;
         let layout = datanode::setup::layout_of(config, own, &[0, 1]).map_err(|e| e.to_string())?;
-        let setup = datanode::setup::node_setup(config, own, &layout, incarnation);
+        let mut setup = datanode::setup::node_setup(config, own, &layout, incarnation);
+        setup.planted = self.planted;
         Ok((layout, setup))
     }
 }

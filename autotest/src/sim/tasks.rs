@@ -7,6 +7,7 @@ use super::agenda::Nanos;
 use super::rng::Rng;
 use signals::NodeId;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -19,8 +20,9 @@ pub(crate) type TaskId = u64;
 /// A program.
 pub(crate) type Program = Pin<Box<dyn Future<Output = ()>>>;
 
+/// Tasks to poll. A set, not a list: the order in which tokio's channels wake those who wait is random.
 #[derive(Default)]
-struct Ready(Mutex<Vec<TaskId>>);
+struct Ready(Mutex<BTreeSet<TaskId>>);
 
 struct Alarm {
     task: TaskId,
@@ -29,10 +31,7 @@ struct Alarm {
 
 impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
-        let mut ready = self.ready.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !ready.contains(&self.task) {
-            ready.push(self.task);
-        }
+        self.ready.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.task);
     }
 }
 
@@ -85,11 +84,10 @@ impl Tasks {
         loop {
             let id = {
                 let mut ready = self.ready.0.lock().unwrap_or_else(PoisonError::into_inner);
-                if ready.is_empty() {
-                    return any;
-                }
-                let index = if ready.len() == 1 { 0 } else { rng.index(ready.len()) };
-                ready.remove(index)
+                let index = if ready.len() <= 1 { 0 } else { rng.index(ready.len()) };
+                let Some(id) = ready.iter().nth(index).copied() else { return any };
+                ready.remove(&id);
+                id
             };
             any = true;
             let Some(at) = self.tasks.iter().position(|task| task.id == id) else { continue };

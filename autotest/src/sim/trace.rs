@@ -58,6 +58,18 @@ impl Trace {
         }
     }
 
+    /// Whether lines are kept or printed.
+    pub(crate) fn is_read(&self) -> bool {
+        self.print || self.lines.is_some()
+    }
+
+    /// A line for readers, of what has no effect on the run.
+    pub(crate) fn remark(&mut self, text: &str) {
+        if self.is_read() {
+            self.line(text);
+        }
+    }
+
     fn line(&mut self, text: &str) {
         let line = format!("{:>14.6} {text}", self.now as f64 / 1e6);
         if self.print {
@@ -77,8 +89,9 @@ fn signal_name(frame: &[u8]) -> String {
             text.split(['{', '(']).filter(|s| !s.is_empty()).take(3).collect::<Vec<_>>().join(" ")
         }
         Ok((_, signal)) => {
-            let text = format!("{signal:?}");
-            text.split('(').next().unwrap_or("").to_owned()
+            let mut text = format!("{signal:?}");
+            text.truncate(text.floor_char_boundary(600));
+            text
         }
         Err(invalid) => format!("invalid: {invalid}"),
     }

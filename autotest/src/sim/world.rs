@@ -15,7 +15,7 @@
 //! they are to stay down.
 
 use super::agenda::{Agenda, MICRO, MILLI, Nanos, SECOND};
-use super::api::Api;
+use super::api::{self, Api};
 use super::env::{Command, Env, Shared};
 use super::net::{Net, Parcel, Weather};
 use super::process::{Process, Wish};
@@ -75,6 +75,8 @@ enum Event {
     },
     Wake(Waker),
     Start(NodeId),
+    /// A look at who hears whom.
+    Watch,
 }
 
 /// A machine of a data node: its process, if it runs, and what outlives it.
@@ -109,6 +111,8 @@ pub(crate) struct World {
     task_rng: Rng,
     shared: Rc<Shared>,
     boots: u64,
+    /// Data nodes that another one cannot hear, or has no connection to, and since when.
+    unheard: BTreeMap<(NodeId, NodeId), Nanos>,
     /// Log lines of the nodes, the last of them.
     log: Vec<String>,
     /// Something that must not happen has.
@@ -124,6 +128,7 @@ impl World {
         let net = Net::new(weather, rng.split("net"));
         let tasks = Tasks::new();
         let shared = Rc::new(Shared::new(BEGIN, tasks.requests.clone(), &config));
+        shared.verbose.set(trace.is_read());
         let task_rng = rng.split("tasks");
         let mut world = Self {
             now: BEGIN,
@@ -139,6 +144,7 @@ impl World {
             task_rng,
             shared,
             boots: 0,
+            unheard: BTreeMap::new(),
             log: Vec::new(),
             violations: Vec::new(),
         };
@@ -159,6 +165,7 @@ impl World {
             let at = BEGIN + world.rng.below(300 * MILLI);
             world.agenda.put(at, Event::Start(node.node_id));
         }
+        world.agenda.put(BEGIN, Event::Watch);
         for node in &config.api_nodes {
             world.apis.insert(node.node_id, Api::new(node.node_id));
             world.start_api(node.node_id);
@@ -209,6 +216,7 @@ impl World {
             Event::Connect { from, to, boot, backoff } => self.connect(from, to, boot, backoff),
             Event::Wake(waker) => waker.wake(),
             Event::Start(node) => self.start(node),
+            Event::Watch => self.watch(),
         }
     }
 
@@ -226,6 +234,9 @@ impl World {
             for command in commands {
                 self.trace.note(|| format!("fault: {command}"));
                 self.command(command);
+            }
+            for remark in self.shared.take_remarks() {
+                self.trace.remark(&remark);
             }
             self.violations.extend(self.shared.take_violations());
             if idle {
@@ -587,7 +598,7 @@ impl World {
         }
         let connection = self.net.open(from, to);
         let incarnation = |world: &Self, node: NodeId| {
-            world.machines.get(&node).and_then(|m| m.process.as_ref()).map_or(boot, |p| p.incarnation)
+            world.machines.get(&node).and_then(|m| m.process.as_ref()).map_or(api::incarnation(boot), |p| p.incarnation)
         };
         let (from_incarnation, to_incarnation) = (incarnation(self, from), incarnation(self, to));
         self.trace.note(|| format!("{from} connects to {to}"));
@@ -619,7 +630,7 @@ impl World {
         self.boots += 1;
         let boot = self.boots;
         let Some(api) = self.apis.get_mut(&node) else { return };
-        match api.start(&self.config, boot, self.now) {
+        match api.start(&self.config, boot, self.now, self.shape.planted) {
             Ok(connection) => self.shared.set_connection(node, Some(connection)),
             Err(error) => self.violations.push(format!("API node {node}: {error}")),
         }
@@ -683,6 +694,48 @@ impl World {
     }
 
     // --- what checks look at
+
+    /// No started node may go on serving for long without hearing from every other: that would be two halves of
+    /// one cluster.
+    fn watch(&mut self) {
+        let nodes: Vec<NodeId> = self.machines.keys().copied().collect();
+        for listener in &nodes {
+            let Some(limit) = self.patience(*listener) else {
+                self.unheard.retain(|(_, to), _| to != listener);
+                continue;
+            };
+            for speaker in nodes.iter().filter(|n| *n != listener) {
+                let pair = (*speaker, *listener);
+                if self.hears(*speaker, *listener) {
+                    self.unheard.remove(&pair);
+                    continue;
+                }
+                let since = *self.unheard.entry(pair).or_insert(self.now);
+                if self.now - since > limit {
+                    let ms = (self.now - since) / MILLI;
+                    self.violations.push(format!(
+                        "node {listener} serves although it has not heard node {speaker} for {ms} ms"
+                    ));
+                }
+            }
+        }
+        self.agenda.put(self.now + 50 * MILLI, Event::Watch);
+    }
+
+    /// How long a node may serve without hearing another: the heartbeats it may miss and something for being
+    /// slow. None for nodes that do not serve, or cannot because they are frozen.
+    fn patience(&self, node: NodeId) -> Option<Nanos> {
+        let process = self.machines.get(&node)?.process.as_ref()?;
+        let serves = process.status().is_some_and(|s| s.phase == StartPhase::Started);
+        (serves && !process.frozen).then(|| process.setup.heartbeat_db_ms * 7 * MILLI + 1500 * MILLI)
+    }
+
+    fn hears(&self, speaker: NodeId, listener: NodeId) -> bool {
+        let Some(connection) = self.own_connection(listener, speaker) else { return false };
+        let speaks = self.machines.get(&speaker).and_then(|m| m.process.as_ref());
+        speaks.is_some_and(|p| !p.frozen && p.connection_to(listener) == Some(connection))
+            && !self.net.is_blocked(speaker, listener)
+    }
 
     /// Whether every data node is started.
     pub(crate) fn all_started(&self) -> bool {

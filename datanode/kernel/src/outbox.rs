@@ -10,6 +10,7 @@
 
 use signals::control::ControlSignal;
 use signals::frame::{self, Body};
+use signals::keyop::session_tag;
 use signals::{BlockNumber, BlockRef, NodeId};
 
 /// A buffer of an [`Outbox`]: 0 is this worker itself, the others are the owner's to number.
@@ -86,6 +87,8 @@ pub struct Outbox {
     nodes: Vec<RouteId>,
     /// API nodes: route per node id and link.
     clients: Vec<Vec<RouteId>>,
+    /// API nodes: the tag of the process that has the session now, per node id and link.
+    sessions: Vec<Vec<u32>>,
     events: Vec<Event>,
     effects: Vec<Effect>,
     dropped: u64,
@@ -104,6 +107,7 @@ impl Outbox {
             local: vec![Vec::new(); BLOCKS],
             nodes: vec![RouteId::NONE; 256],
             clients: vec![Vec::new(); 256],
+            sessions: vec![Vec::new(); 256],
             events: Vec::new(),
             effects: Vec::new(),
             dropped: 0,
@@ -128,6 +132,27 @@ impl Outbox {
         let route = route.unwrap_or(RouteId::NONE);
         set_route(&mut self.clients[client.node().0 as usize], client.instance(), route);
         self.grow_to(route);
+    }
+
+    /// From now on client session `client` is a process's of this incarnation.
+    pub fn set_session(&mut self, client: BlockRef, incarnation: u64) {
+        let sessions = &mut self.sessions[client.node().0 as usize];
+        let link = client.instance() as usize;
+        if sessions.len() <= link {
+            sessions.resize(link + 1, 0);
+        }
+        sessions[link] = session_tag(incarnation);
+    }
+
+    /// Which process has `client`'s address, as a tag that goes with every operation to the LDMs. A row must
+    /// not be sent to another process than asked: it numbers its operations as the one before did and would
+    /// take the row for an answer of its own. (Found by the simulator, bank seed 646: a read of a client
+    /// that had died was held up on its way to the LDM until the client's next process was connected.)
+    #[inline]
+    #[must_use]
+    pub fn session(&self, client: BlockRef) -> u32 {
+        let sessions = &self.sessions[client.node().0 as usize];
+        sessions.get(client.instance() as usize).copied().unwrap_or(0)
     }
 
     fn grow_to(&mut self, route: RouteId) {

@@ -5,6 +5,7 @@
 
 use crate::ldm::page::DataMemory;
 use signals::NodeId;
+use signals::planted::Planted;
 
 /// See the module.
 #[derive(Clone)]
@@ -41,6 +42,8 @@ pub struct NodeSetup {
     pub epoch_ms: u64,
     /// TimeBetweenGlobalCheckpoints.
     pub gcp_ms: u64,
+    /// A fault built in on purpose; see [`signals::planted`].
+    pub planted: Planted,
 }
 
 impl NodeSetup {

@@ -165,6 +165,11 @@ impl Cluster {
         cluster
     }
 
+    /// A node knows that the client's address is another process's now.
+    pub(crate) fn set_session(&mut self, at: usize, incarnation: u64) {
+        self.nodes[at].out.set_session(CLIENT, incarnation);
+    }
+
     /// Sends a control signal to every TC and LDM; returns to how many.
     pub(crate) fn order(&mut self, signal: &ControlSignal) -> u32 {
         let mut frames = Vec::new();
@@ -464,6 +469,7 @@ fn node(id: NodeId, groups: &[Vec<NodeId>], all: &[NodeId], shape: &Shape) -> No
     let setup = NodeSetup {
         epoch_ms: 100,
         gcp_ms: 2_000,
+        planted: signals::planted::Planted::NONE,
         node: id,
         incarnation: 1,
         groups: groups.to_vec(),

@@ -24,6 +24,7 @@ use super::{Core, Now, REST_MS};
 use crate::NdbError;
 use crate::batch::OpState;
 use signals::keyop::ROLLBACK_ALL;
+use signals::planted::Fault;
 use signals::{ErrorCode, NodeId, TransId};
 
 impl Core {
@@ -54,7 +55,8 @@ impl Core {
         for (id, state, has_writes) in theirs {
             match state {
                 TransState::Executing { flight, commit } => {
-                    let code = if commit && has_writes {
+                    let lies = self.options.planted.has(Fault::UnknownReportedAborted);
+                    let code = if commit && has_writes && !lies {
                         ErrorCode::NODE_FAILED_UNKNOWN
                     } else {
                         ErrorCode::NODE_FAILED_NO_COMMIT

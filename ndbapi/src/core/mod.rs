@@ -98,6 +98,8 @@ pub struct CoreOptions {
     pub heartbeat_ms: u64,
     /// Where the transactions' numbers start. Should differ between incarnations of an API node.
     pub first_transaction: u64,
+    /// A fault built in on purpose; see [`signals::planted`].
+    pub planted: signals::planted::Planted,
 }
 
 impl CoreOptions {
@@ -116,6 +118,7 @@ impl CoreOptions {
             schema_timeout_ms: 60_000,
             heartbeat_ms: 1_500,
             first_transaction: 0,
+            planted: signals::planted::Planted::NONE,
         }
     }
 }

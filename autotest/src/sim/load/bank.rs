@@ -43,6 +43,8 @@ impl Bank {
             (a, balance(&tx.execute().await?, b)?)
         };
         let (Some(a), Some(b)) = (a, b) else { return tx.abort().await };
+        let id = tx.id();
+        at.env.remark(|| format!("{id:?}: {amount} from account {from} ({a}) to {to} ({b})"));
         tx.update(&table).key(&[from.into()]).set("balance", a - amount).finish()?;
         if rng.chance(300) {
             tx.execute().await?;
@@ -51,7 +53,9 @@ impl Bank {
             return tx.abort().await;
         }
         tx.update(&table).key(&[to.into()]).set("balance", b + amount).finish()?;
-        tx.commit().await.map(drop)
+        let done = tx.commit().await.map(drop);
+        at.env.remark(|| format!("{id:?}: {done:?}"));
+        done
     }
 
     /// Adds up under shared locks: no transfer can be half seen.
@@ -71,6 +75,7 @@ impl Bank {
             }
         }
         if sum != self.sum() {
+            at.env.remark(|| format!("{:?}: the sum is {sum}", tx.id()));
             self.wrong.set(Some((sum, "under shared locks")));
         }
         tx.commit().await.map(drop)

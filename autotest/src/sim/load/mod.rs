@@ -29,7 +29,7 @@ use ndbapi::{ClusterConnection, NdbError, TableHandle};
 use signals::partition::PartitionBalance;
 use signals::table::{ColumnDef, ColumnStorage, ColumnType, TableDef};
 use signals::{ErrorCode, NodeId, TableId};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -129,7 +129,6 @@ pub(crate) struct Running {
     pub(crate) finished: Cell<bool>,
     /// The round's tables were made and filled.
     made: Cell<bool>,
-    trouble: RefCell<String>,
 }
 
 /// Counts a client as active while it exists, also when its process dies under it.
@@ -169,7 +168,6 @@ impl Running {
             acts: Cell::new(0),
             finished: Cell::new(false),
             made: Cell::new(false),
-            trouble: RefCell::default(),
         });
         for number in 0..plan.clients.draw(rng) {
             let node = env.api_nodes()[number as usize % env.api_nodes().len()];
@@ -242,7 +240,13 @@ impl Running {
                         self.made.set(true);
                         return true;
                     }
-                    Err(error) => *self.trouble.borrow_mut() = error.to_string(),
+                    Err(error) => {
+                        // What may still take effect must not do so among the rows of a later attempt.
+                        if error.unknown_outcome() {
+                            self.round.set(self.round.get() + 1);
+                        }
+                        env.remark(|| format!("the tables are not made: {error}"));
+                    }
                 }
             }
             env.sleep(100 * MILLI).await;

@@ -8,6 +8,7 @@ use signals::keyop::{
     AbortReq, AbortedConf, CommitReq, CommittedConf, CompleteOrd, NO_OPERATION, ROLLBACK_ALL, TcCommitConf,
     TcKeyConf, TcRollbackConf, TcRollbackReq,
 };
+use signals::planted::Fault;
 use signals::{BlockRef, ErrorCode, TransId};
 
 fn abort_request(me: BlockRef, tc_op: u32, op: &Op) -> AbortReq {
@@ -62,6 +63,9 @@ impl Tc {
             };
             out.send(self.me, op.replicas[last as usize], &body, &[], &[]);
         }
+        if self.planted.has(Fault::CommitAckedEarly) {
+            self.tell_committed(index, reply, epoch, ops.len(), out);
+        }
         let transaction = &mut self.transactions[index];
         transaction.ops = ops;
         transaction.state = TransState::Committing { awaiting, reply, epoch };
@@ -89,13 +93,9 @@ impl Tc {
     /// Every replica shows the transaction: tell the client, then let the replicas forget it.
     fn committed(&mut self, index: u32, reply: CommitReply, epoch: Epoch, out: &mut Outbox) {
         let transaction = &self.transactions[index];
-        let (trans, client) = (transaction.id, transaction.client);
-        match reply {
-            CommitReply::KeyConf => {
-                let operations = transaction.ops.len() as u32;
-                out.send(self.me, client, &TcKeyConf { trans, epoch, operations, committed: 1 }, &[], &[]);
-            }
-            CommitReply::CommitConf => out.send(self.me, client, &TcCommitConf { trans, epoch }, &[], &[]),
+        let (trans, operations) = (transaction.id, transaction.ops.len());
+        if !self.planted.has(Fault::CommitAckedEarly) {
+            self.tell_committed(index, reply, epoch, operations, out);
         }
         for place in 0..self.transactions[index].ops.len() {
             let tc_op = self.transactions[index].ops[place];
@@ -111,6 +111,25 @@ impl Tc {
             self.release_op(tc_op, out);
         }
         self.release_transaction(index);
+    }
+
+    fn tell_committed(
+        &self,
+        index: u32,
+        reply: CommitReply,
+        epoch: Epoch,
+        operations: usize,
+        out: &mut Outbox,
+    ) {
+        let transaction = &self.transactions[index];
+        let (trans, client) = (transaction.id, transaction.client);
+        match reply {
+            CommitReply::KeyConf => {
+                let operations = operations as u32;
+                out.send(self.me, client, &TcKeyConf { trans, epoch, operations, committed: 1 }, &[], &[]);
+            }
+            CommitReply::CommitConf => out.send(self.me, client, &TcCommitConf { trans, epoch }, &[], &[]),
+        }
     }
 
     pub(super) fn on_tcrollbackreq(
@@ -152,16 +171,22 @@ impl Tc {
 
     /// Undoes the operations from place `keep` on, newest first.
     fn rollback_to(&mut self, index: u32, keep: u32, out: &mut Outbox) {
-        let awaiting = self.send_aborts(index, keep as usize, out);
+        let awaiting = self.send_aborts(index, self.kept(keep), out);
         self.transactions[index].state = TransState::RollingBack { awaiting, keep };
         if awaiting == 0 {
             self.rolled_back_to(index, keep, out);
         }
     }
 
+    /// How many operations stay when a client wants to keep `keep`: as many.
+    fn kept(&self, keep: u32) -> usize {
+        keep as usize + usize::from(self.planted.has(Fault::SavepointKeepsOne))
+    }
+
     fn rolled_back_to(&mut self, index: u32, keep: u32, out: &mut Outbox) {
+        let kept = self.kept(keep);
         let transaction = &mut self.transactions[index];
-        transaction.ops.truncate(keep as usize);
+        transaction.ops.truncate(kept);
         transaction.state = TransState::Active;
         if transaction.client.is_none() {
             self.abort(index, AbortReply::Nobody, out);

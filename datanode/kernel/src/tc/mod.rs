@@ -46,6 +46,7 @@ use hashbrown::HashTable;
 use signals::control::ControlSignal;
 use signals::ids::{Epoch, MAX_REPLICAS};
 use signals::keyop::{NO_OPERATION, TcRollbackRep};
+use signals::planted::{Fault, Planted};
 use signals::{BlockNumber, BlockRef, ErrorCode, Signal, TableId, TransId};
 use tables::Tables;
 
@@ -67,6 +68,7 @@ pub struct Tc {
     next_check: Now,
     /// Deadlock probes begun here.
     probes: u32,
+    planted: Planted,
 }
 
 /// What TC owes the client when a commit is through.
@@ -189,6 +191,7 @@ impl Tc {
             inactive_timeout_ms: setup.inactive_timeout_ms,
             next_check: Now::default(),
             probes: 0,
+            planted: setup.planted,
         }
     }
 
@@ -268,12 +271,28 @@ impl Tc {
                 }
             })
             .collect();
+        if self.planted.has(Fault::SlowCommitReportedAborted) {
+            self.misreport_slow_commits(now, out);
+        }
         for (index, code) in due {
             self.abort(index, AbortReply::Decided { code, api_op: NO_OPERATION }, out);
         }
     }
 
+    /// [`Fault::SlowCommitReportedAborted`].
+    #[cold]
+    fn misreport_slow_commits(&self, now: Now, out: &mut Outbox) {
+        for (_, t) in self.transactions.iter() {
+            if matches!(t.state, TransState::Committing { .. }) && now.millis_since(t.active_at) >= 50 {
+                self.tell_rolled_back(t.client, t.id, ErrorCode::LOCK_WAIT_TIMEOUT, NO_OPERATION, out);
+            }
+        }
+    }
+
     fn on_api_failed(&mut self, client: BlockRef, out: &mut Outbox) {
+        if self.planted.has(Fault::DeadClientStays) {
+            return;
+        }
         let theirs: Vec<u32> = self
             .transactions
             .iter()

@@ -162,7 +162,7 @@ impl Tc {
             flags,
             position: 0,
             count,
-            spare: 0,
+            session: out.session(transaction.client),
         };
         out.send(self.me, replicas[0], &lqhkeyreq, req.first, req.second);
         Ok(())

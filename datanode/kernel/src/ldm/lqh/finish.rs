@@ -10,6 +10,7 @@ use signals::ids::Epoch;
 use signals::keyop::{
     AbortReq, AbortedConf, CommitReq, CommittedConf, CompleteOrd, LqhKeyConf, LqhKeyRef, NO_OPERATION,
 };
+use signals::planted::Fault;
 
 impl Ldm {
     /// The live operation record an index from outside means.
@@ -26,6 +27,11 @@ impl Ldm {
             return;
         };
         let self_commit = req.self_commit != 0;
+        if self.planted.has(Fault::BackupCommitsLate) && position > 0 && !self_commit {
+            let body = CommitReq { position: req.position - 1, ..*req };
+            out.send(self.me, req.replicas[position - 1], &body, &[], &[]);
+            return;
+        }
         match (self.ops[index].state, self.ops[index].is_write) {
             (OpState::Prepared, true) => self.commit_row(index, req.epoch, out),
             (OpState::Prepared, false) => self.end_read(index),
@@ -139,6 +145,8 @@ impl Ldm {
             fragment.tup.set_op_head(row, NONE);
             if inserted {
                 fragment.abort_insert(hash, row);
+            } else if self.planted.has(Fault::BackupKeepsDeleted) && self.ops[index].position > 0 {
+                // The row stays.
             } else {
                 fragment.commit_delete(hash, row);
             }
@@ -158,6 +166,12 @@ impl Ldm {
     }
 
     pub(super) fn on_completeord(&mut self, order: &CompleteOrd, out: &mut Outbox) {
+        if self.planted.has(Fault::BackupCommitsLate)
+            && let Some(index) = self.operation_at(order.op, order.trans)
+            && self.ops[index].state == OpState::Prepared
+        {
+            self.commit_row(index, self.epoch, out);
+        }
         if let Some(index) = self.operation_at(order.op, order.trans)
             && self.ops[index].state == OpState::Committed
         {
@@ -188,7 +202,15 @@ impl Ldm {
                 out.send(self.me, req.tc, &aborted, &[], &[]);
                 return;
             }
+            if self.planted.has(Fault::LockLeftOnAbort) && self.ops[index].change == Change::None {
+                out.send(self.me, req.tc, &aborted, &[], &[]);
+                return;
+            }
             self.undo(index, out);
+        }
+        if self.planted.has(Fault::AbortSkipsBackups) {
+            out.send(self.me, req.tc, &aborted, &[], &[]);
+            return;
         }
         if position + 1 < req.count as usize {
             let body = AbortReq { position: req.position + 1, ..*req };
@@ -233,6 +255,10 @@ impl Ldm {
                     fragment.tup.set_op_head(row, NONE);
                     fragment.abort_insert(hash, row);
                     self.evict_waiters(head, out);
+                }
+                Change::Copy if self.planted.has(Fault::AbortKeepsUpdate) => {
+                    fragment.tup.commit_update(row, &mut self.ops[index].copy, 0);
+                    self.note_released(table, fragment_id, row, head);
                 }
                 Change::Copy => {
                     fragment.tup.abort_update(&mut self.ops[index].copy);

@@ -54,6 +54,7 @@ use queue::Released;
 use scan::Scan;
 use signals::control::ControlSignal;
 use signals::ids::Epoch;
+use signals::planted::{Fault, Planted};
 use signals::{BlockNumber, BlockRef, ErrorCode, Signal};
 use std::collections::VecDeque;
 use table::Tables;
@@ -78,6 +79,7 @@ pub struct Ldm {
     spare: Vec<Vec<u8>>,
     /// For projections that do not lie aligned in their frame.
     projection: Vec<u16>,
+    planted: Planted,
 }
 
 /// Most bytes of requests kept for waiting operations, per LDM instance (NDB's LongMessageBuffer default).
@@ -100,6 +102,7 @@ impl Ldm {
             saved_bytes: 0,
             spare: Vec::new(),
             projection: Vec::new(),
+            planted: setup.planted,
         }
     }
 
@@ -160,7 +163,7 @@ impl Ldm {
 
     /// Gives the memory of dropped tables back, a slice at a time.
     pub fn tick(&mut self, _now: Now, _out: &mut Outbox) {
-        self.tables.bury();
+        self.tables.bury(self.planted.has(Fault::DroppedMemoryLost));
     }
 
     /// What every fragment here holds, for comparing replicas; reads every row.

@@ -13,6 +13,7 @@ use signals::key::KeyHash;
 use signals::keyop::{
     LqhKeyConf, LqhKeyRef, LqhKeyReq, NO_OPERATION, Operation, TransIdAi, lqh_flags, projection,
 };
+use signals::planted::Fault;
 use signals::{BlockRef, ErrorCode};
 
 impl From<TupError> for ErrorCode {
@@ -106,7 +107,8 @@ impl Ldm {
             };
         };
         let head = fragment.tup.op_head(row);
-        if operation == Operation::ReadCommitted {
+        let lockless = operation == Operation::ReadExclusive && self.planted.has(Fault::ReadLocksNothing);
+        if operation == Operation::ReadCommitted || lockless {
             self.read_visible(req, row, out)?;
             return Ok(Outcome::Read);
         }
@@ -176,6 +178,9 @@ impl Ldm {
         let newest = queue::newest_change(&self.ops, head, body.trans);
         let exists = newest.is_none_or(|n| self.ops[n].change != Change::Delete);
         let prepared = match (body.op(), exists) {
+            (Operation::Insert, true) if self.planted.has(Fault::InsertOverwrites) => {
+                self.make_copy(req, index, Base::of(newest, &self.ops))
+            }
             (Operation::Insert, true) => Err(ErrorCode::TUPLE_EXISTS),
             (Operation::Insert | Operation::Write, false) => self.make_copy(req, index, Base::Empty),
             (Operation::Write | Operation::Update, true) => {
@@ -243,6 +248,9 @@ impl Ldm {
         if hidden {
             return Err(ErrorCode::TUPLE_NOT_FOUND);
         }
+        if out.session(body.api) != body.session {
+            return Ok(());
+        }
         let (ops, scratch) = (&self.ops, &mut self.projection);
         out.send_with(self.me, body.api, |buffer| -> Result<TransIdAi, TupError> {
             let start = buffer.len();
@@ -291,6 +299,11 @@ impl Ldm {
         if position + 1 < body.count as usize {
             op.forwarded = true;
             body.position += 1;
+            if self.planted.has(Fault::LoneWriteAckedEarly) && position == 0 && op.self_commit {
+                let (trans, tc_op, ops) = (body.trans, body.tc_op, body.ops);
+                let conf = LqhKeyConf { trans, epoch: self.epoch, tc_op, committed: 1, ops };
+                out.send(self.me, body.tc, &conf, &[], &[]);
+            }
             out.send(self.me, body.replicas[position + 1], &body, req.first, req.second);
         } else if op.self_commit {
             self.self_commit(index, out);

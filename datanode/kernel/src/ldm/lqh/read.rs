@@ -4,10 +4,12 @@
 //! at the row, and the row's columns written into the outgoing buffer.
 
 use super::Ldm;
+use super::op::{Change, NONE};
 use crate::ldm::tup::TupError;
 use crate::outbox::Outbox;
 use signals::frame::View;
 use signals::keyop::{ReadRowRef, ReadRowReq, TransIdAi, projection};
+use signals::planted::Fault;
 use signals::{BlockRef, ErrorCode};
 
 impl Ldm {
@@ -34,13 +36,20 @@ impl Ldm {
         table.check_version(body.version)?;
         let (fragment, hash) = table.place(body.fragment, req.first)?;
         let row = fragment.find(hash, req.first).ok_or(ErrorCode::TUPLE_NOT_FOUND)?;
-        if fragment.tup.is_uncommitted(row) {
+        let dirty = self.planted.has(Fault::DirtyRead);
+        if fragment.tup.is_uncommitted(row) && !dirty {
             return Err(ErrorCode::TUPLE_NOT_FOUND);
         }
+        let head = fragment.tup.op_head(row);
+        let change = if dirty && head != NONE { Some(&self.ops[head]) } else { None };
+        let change = change.filter(|op| op.change == Change::Copy);
         let scratch = &mut self.projection;
         out.send_with(self.me, client, |buffer| -> Result<TransIdAi, TupError> {
             let start = buffer.len();
-            fragment.tup.read(row, projection(req.second, scratch), buffer)?;
+            match change {
+                Some(op) => fragment.tup.read_copy(&op.copy, projection(req.second, scratch), buffer)?,
+                None => fragment.tup.read(row, projection(req.second, scratch), buffer)?,
+            }
             Ok(TransIdAi { api_op: body.api_op, length: (buffer.len() - start) as u32 })
         })?;
         Ok(())

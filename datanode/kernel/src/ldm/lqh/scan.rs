@@ -20,6 +20,7 @@ use crate::outbox::Outbox;
 use crate::pool::Pool;
 use signals::frame::View;
 use signals::ids::SchemaVersion;
+use signals::planted::Fault;
 use signals::scan::{ScanContinueOrd, ScanFragConf, ScanFragRef, ScanFragReq, ScanNextReq};
 use signals::{BlockRef, ErrorCode, FragmentId, TableId, TransId};
 
@@ -101,11 +102,25 @@ impl Ldm {
         });
         if parked && req.close == 0 {
             self.scans[req.scan].state = ScanState::Running;
+            if self.planted.has(Fault::ScanLosesRow) {
+                self.lose_row(req.scan);
+            }
             self.run_scan(req.scan, out);
         } else if parked {
             self.end_scan(req.scan);
         } else if req.close == 0 {
             self.refuse_scan(client, req.api_scan, ErrorCode::SCAN_TOO_OLD, out);
+        }
+    }
+
+    /// [`Fault::ScanLosesRow`].
+    #[cold]
+    fn lose_row(&mut self, index: u32) {
+        let scan = &mut self.scans[index];
+        if let Some(fragment) = self.tables.fragment(scan.table, scan.fragment)
+            && let Some(cursor) = &mut scan.cursor
+        {
+            fragment.tup.next(cursor, &mut 1000);
         }
     }
 

@@ -180,7 +180,10 @@ impl Tables {
     }
 
     /// Gives some memory of dropped tables back.
-    pub(super) fn bury(&mut self) {
+    pub(super) fn bury(&mut self, forget: bool) {
+        if forget {
+            self.graveyard.drain(..).for_each(std::mem::forget);
+        }
         if let Some(fragment) = self.graveyard.last_mut()
             && fragment.free_some(BURY_PAGES)
         {

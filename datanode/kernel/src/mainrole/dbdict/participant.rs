@@ -26,6 +26,7 @@ use crate::outbox::Severity;
 use crate::setup::NodeSetup;
 use signals::control::{ControlSignal, Refusal, TableInfo};
 use signals::peer::{DictSignal, SchemaOp};
+use signals::planted::Fault;
 use signals::{BlockNumber, BlockRef, ErrorCode, NodeId, TableId};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -124,7 +125,10 @@ impl Participant {
             );
             return;
         }
-        catalog.apply(&trans.op);
+        let is_last = ctx.setup.data_nodes().last() == Some(&ctx.setup.node);
+        if !(ctx.setup.planted.has(Fault::SchemaChangeForgotten) && is_last) {
+            catalog.apply(&trans.op);
+        }
         trans.state = TransState::Committing;
         match &trans.op {
             SchemaOp::DropTable { table: old } | SchemaOp::TruncateTable { old, .. } => {

@@ -32,6 +32,7 @@ use membership::Round;
 use sessions::Sessions;
 use signals::codec;
 use signals::peer::{CntrSignal, NodeInfo, PeerSignal, QmgrSignal};
+use signals::planted::Fault;
 use signals::{BlockNumber, BlockRef, NodeId};
 use std::collections::BTreeMap;
 use stop::Stop;
@@ -150,6 +151,7 @@ impl Qmgr {
                 let reason = self.last_loss.clone();
                 self.fall_back(ctx, &reason);
             }
+            State::Member { started: true, .. } if ctx.setup.planted.has(Fault::ServesAlone) => {}
             State::Member { started: true, .. } => self.shut_down_alone(ctx),
             State::Stopping(_) => self.stop_without(ctx, node),
             State::Stopped => {}
@@ -270,6 +272,9 @@ impl Qmgr {
                 send(ctx, *node, QmgrSignal::Heartbeat);
             }
             // Half an interval more, so that the last one is not counted as missed for being a little late.
+            if ctx.setup.planted.has(Fault::HeartbeatsNeverExpire) {
+                continue;
+            }
             if ctx.now.millis_since(link.heard) > interval * HEARTBEATS_MISSED_MAX + interval / 2 {
                 let silent = ctx.now.millis_since(link.heard);
                 let reason = format!("no heartbeat for {silent} ms");

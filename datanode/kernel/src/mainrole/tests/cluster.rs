@@ -148,6 +148,7 @@ impl Cluster {
             heartbeat_api_ms: 500,
             epoch_ms: 100,
             gcp_ms: 2000,
+            planted: signals::planted::Planted::NONE,
         };
         change(&mut setup);
         let mut out = Outbox::new(NodeId(node));
