@@ -165,8 +165,7 @@ impl ClusterConnection {
         let wake = Wake::new().map_err(|e| out_of_descriptors(&e))?;
         let incarnation = incarnation();
         let links = Links::new(&place, options.link, incarnation, options.connect_timeout, Arc::new(wake));
-        let (inner, ready) =
-            Inner::new(options, place, incarnation, Clock::Machine(Instant::now()), mgm);
+        let (inner, ready) = Inner::new(options, place, incarnation, Clock::Machine(Instant::now()), mgm);
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| {
             NdbError::with(ErrorCode::STATUS_ERROR, "a connection is opened inside a tokio runtime")
         })?;

@@ -25,10 +25,7 @@ impl Driven {
     ///
     /// # Errors
     /// 4200: the options lead to a management server, whose link nobody would drive.
-    pub fn new(
-        options: ConnectOptions,
-        incarnation: u64,
-    ) -> Result<(ClusterConnection, Self), NdbError> {
+    pub fn new(options: ConnectOptions, incarnation: u64) -> Result<(ClusterConnection, Self), NdbError> {
         let Some(place) = options.place.clone() else {
             return Err(NdbError::with(ErrorCode::STATUS_ERROR, "a driven connection needs direct options"));
         };

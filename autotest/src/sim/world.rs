@@ -598,7 +598,11 @@ impl World {
         }
         let connection = self.net.open(from, to);
         let incarnation = |world: &Self, node: NodeId| {
-            world.machines.get(&node).and_then(|m| m.process.as_ref()).map_or(api::incarnation(boot), |p| p.incarnation)
+            world
+                .machines
+                .get(&node)
+                .and_then(|m| m.process.as_ref())
+                .map_or(api::incarnation(boot), |p| p.incarnation)
         };
         let (from_incarnation, to_incarnation) = (incarnation(self, from), incarnation(self, to));
         self.trace.note(|| format!("{from} connects to {to}"));

@@ -407,3 +407,33 @@ fn rows_at_the_limit_change_commit_and_roll_back_like_others() {
         }
     }
 }
+
+#[test]
+fn a_row_for_a_client_s_earlier_process_is_not_sent_to_the_next_one() {
+    let mut c = Cluster::new(&Shape::of(2), 1);
+    let ids = 1..=32;
+    for id in ids.clone() {
+        assert!(committed(&c.alone(Operation::Insert, id, &row(id, id, "x"))));
+    }
+    let rows_of_locked_reads = |c: &mut Cluster| {
+        let trans = c.begin();
+        for id in ids.clone() {
+            let flags = if id == 1 { START } else { 0 } | if id == 32 { EXECUTE } else { 0 };
+            c.op(trans, Operation::ReadShared, id, &ALL, flags, id);
+        }
+        c.run();
+        let heard = std::mem::take(&mut c.heard);
+        c.rollback(trans, ROLLBACK_ALL);
+        c.run();
+        c.heard.clear();
+        heard.iter().filter(|h| matches!(h, Heard::Row(..))).count()
+    };
+    assert_eq!(rows_of_locked_reads(&mut c), 32);
+    // The second node is connected to the client's next process already, the coordinator's is not.
+    c.set_session(1, 1_800_000_000_000_000_000);
+    let rows = rows_of_locked_reads(&mut c);
+    assert!(rows > 0 && rows < 32, "{rows} rows: those of the coordinator's own node");
+    c.set_session(0, 1_800_000_000_000_000_000);
+    assert_eq!(rows_of_locked_reads(&mut c), 32);
+    c.assert_nothing_leaked();
+}
