@@ -58,7 +58,7 @@ struct Context {
     install: bool,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 10] = [
     Step { name: "format", about: "cargo fmt --check", work: |c| cargo(c, &["fmt", "--all", "--check"]) },
     Step { name: "tidy", about: "the repository's own rules", work: |c| tidy::check(&c.root) },
     Step {
@@ -71,6 +71,16 @@ const STEPS: [Step; 8] = [
         name: "unit",
         about: "tests beside the code",
         work: |c| cargo(c, &["test", "--workspace", "--exclude", "tests", "--quiet"]),
+    },
+    Step {
+        name: "sim",
+        about: "a whole cluster in the simulator, some hundred seeds",
+        work: |_| sim::check(),
+    },
+    Step {
+        name: "planted",
+        about: "the simulator finds every planted fault",
+        work: |_| sim::check_checkers(),
     },
     Step {
         name: "programs",

@@ -331,8 +331,8 @@ pub struct LqhKeyReq {
     pub position: u8,
     /// Replicas in the chain.
     pub count: u8,
-    /// Which process has the client's address, as TC knows it; see [`session_tag`]. An LDM sends the row to no
-    /// other.
+    /// Which process has the client's address, as TC knows it; see [`session_tag`]. An LDM sends the row to
+    /// no other.
     pub session: u32,
 }
 const _: () = assert!(size_of::<LqhKeyReq>() == 80);

@@ -462,7 +462,8 @@ impl Graph {
         if left == 0 {
             return None;
         }
-        // Not all that is left is on a circle, so several beginnings are tried; bounded, as this is for people.
+        // Not all that is left is on a circle, so several beginnings are tried; bounded, as this is for
+        // people.
         let begins = (0..self.edges.len()).filter(|at| leading_here[*at] > 0);
         let mut shortest: Option<Vec<(usize, Why)>> = None;
         for (tried, begin) in begins.enumerate() {

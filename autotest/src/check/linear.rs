@@ -13,7 +13,8 @@
 //!    written; what is called under locks after that read was answered comes after the write.
 //! 3. **A lock-free read** (of any replica) promises less. It never answers
 //!    - a tag nobody wrote, or whose write failed, or was called after the read was answered;
-//!    - a tag that had certainly been replaced by a write (or delete) acknowledged before the read was called;
+//!    - a tag that had certainly been replaced by a write (or delete) acknowledged before the read was
+//!      called;
 //!    - "no such row" if the row was certainly there when the read was called, and no delete may have
 //!      happened until it was answered.
 //!

@@ -33,6 +33,11 @@ const PLANS: &[(&str, &str)] = &[
 ];
 /// Runs a failure may cost to be made smaller.
 const SHRINK_RUNS: usize = 60;
+/// Seeds that found a fault; see the file.
+const KEPT: &str = include_str!("../../seeds/kept.txt");
+/// What `cargo autotest` runs.
+const CHECKED_SEEDS: (u64, u64) = (1, 240);
+const PROVING_SEEDS: u64 = 240;
 
 /// Runs the cluster in the simulator.
 #[derive(Args, Debug)]
@@ -69,6 +74,51 @@ pub(crate) struct Arguments {
     no_shrink: bool,
 }
 
+/// The step of `cargo autotest`: the kept seeds and a few hundred others, without a violation.
+pub(crate) fn check() -> Result<(), String> {
+    silence_panics();
+    let mut wrong = 0;
+    let mut kept = 0;
+    for line in KEPT.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let (Some(workload), Some(Ok(seed))) = (words.next(), words.next().map(str::parse)) else {
+            return Err(format!("seeds/kept.txt: {line:?} does not begin with a workload and a seed"));
+        };
+        let plan = &plans(Some(workload))?[0];
+        kept += 1;
+        let outcome = guarded(seed, plan, &Options::default());
+        if !outcome.violations.is_empty() {
+            wrong += 1;
+            print!("{}", failure(seed, plan, &outcome, Planted::NONE, true));
+        }
+    }
+    println!("{kept} kept seeds, {wrong} failed");
+    let (from, to) = CHECKED_SEEDS;
+    let failed = many(
+        &plans(None)?,
+        &Many { from, to, deadline: None, jobs: jobs(), planted: Planted::NONE, shrink: true },
+    );
+    if wrong + failed == 0 { Ok(()) } else { Err(format!("{} seeds with violations", wrong + failed)) }
+}
+
+/// The step of `cargo autotest`: every planted fault is found.
+pub(crate) fn check_checkers() -> Result<(), String> {
+    silence_panics();
+    match prove(&plans(None)?, PROVING_SEEDS, jobs()) {
+        0 => Ok(()),
+        missed => Err(format!("{missed} planted faults were not found")),
+    }
+}
+
+/// A panic in a run is a finding and is reported with its seed.
+fn silence_panics() {
+    std::panic::set_hook(Box::new(|_| {}));
+}
+
+fn jobs() -> u64 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
+}
+
 fn fault(text: &str) -> Result<Fault, String> {
     let names = || Fault::ALL.iter().map(|f| format!("{f:?}")).collect::<Vec<_>>().join(", ");
     let found = Fault::ALL.into_iter().find(|f| format!("{f:?}").eq_ignore_ascii_case(text));
@@ -91,17 +141,19 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // A panic in a run is a finding and is reported with its seed.
-    std::panic::set_hook(Box::new(|_| {}));
+    silence_panics();
     if let Some(most) = arguments.prove {
         println!("planted faults, commit {}", commit());
-        return prove(&plans, most, arguments.jobs.max(1));
+        let missed = prove(&plans, most, arguments.jobs.max(1));
+        return if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     if let Some(seed) = arguments.seed {
         println!("seed {seed}, commit {}", commit());
         return one(seed, &plans, arguments);
     }
-    many(&plans, arguments)
+    let wanted = Many::of(arguments);
+    println!("seeds {}..{}, commit {}", wanted.from, wanted.to, commit());
+    if many(&plans, &wanted) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The plan of a seed, if several are run in turn.
@@ -174,7 +226,7 @@ struct Found {
 }
 
 /// Looks for every planted fault, seed after seed.
-fn prove(plans: &[Plan], most: u64, jobs: u64) -> ExitCode {
+fn prove(plans: &[Plan], most: u64, jobs: u64) -> u64 {
     let (next, table) = (AtomicU64::new(0), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         for _ in 0..jobs {
@@ -206,7 +258,7 @@ fn prove(plans: &[Plan], most: u64, jobs: u64) -> ExitCode {
         }
     }
     println!("{} planted faults, {missed} not found", Fault::ALL.len());
-    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    missed
 }
 
 fn search(fault: Fault, plans: &[Plan], most: u64) -> Option<Found> {
@@ -259,76 +311,108 @@ impl Totals {
     }
 }
 
-fn many(plans: &[Plan], arguments: &Arguments) -> ExitCode {
-    let (from, to) = match (arguments.seeds, arguments.minutes) {
-        (Some(range), _) => range,
-        (None, Some(_)) => {
-            let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            (since.map_or(1, |d| d.as_secs() * 1000), u64::MAX)
+/// Many runs.
+struct Many {
+    from: u64,
+    to: u64,
+    deadline: Option<Instant>,
+    jobs: u64,
+    planted: Planted,
+    shrink: bool,
+}
+
+impl Many {
+    fn of(arguments: &Arguments) -> Self {
+        let (from, to) = match (arguments.seeds, arguments.minutes) {
+            (Some(range), _) => range,
+            (None, Some(_)) => {
+                let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+                (since.map_or(1, |d| d.as_secs() * 1000), u64::MAX)
+            }
+            (None, None) => CHECKED_SEEDS,
+        };
+        Self {
+            from,
+            to,
+            deadline: arguments.minutes.map(|m| Instant::now() + Duration::from_secs(m * 60)),
+            jobs: arguments.jobs.max(1),
+            planted: planted(arguments.planted),
+            shrink: !arguments.no_shrink,
         }
-        (None, None) => (1, 200),
-    };
-    println!("seeds {from}..{to}, commit {}", commit());
+    }
+}
+
+/// Failures shown whole; of the others only the seeds.
+const SHOWN: u64 = 5;
+
+/// Runs many seeds; how many failed. Failures are shown as they come.
+fn many(plans: &[Plan], wanted: &Many) -> u64 {
     let begun = Instant::now();
-    let deadline = arguments.minutes.map(|m| begun + Duration::from_secs(m * 60));
-    let (next, done, totals) = (AtomicU64::new(from), AtomicU64::new(0), Totals::default());
-    let failures = Mutex::new(Vec::new());
+    let cpu_before = cpu_seconds();
+    let (next, done, totals) = (AtomicU64::new(wanted.from), AtomicU64::new(0), Totals::default());
+    let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for _ in 0..arguments.jobs.max(1) {
+        for _ in 0..wanted.jobs {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed > to || deadline.is_some_and(|d| Instant::now() >= d) {
+                    if seed > wanted.to || wanted.deadline.is_some_and(|d| Instant::now() >= d) {
                         return;
                     }
-                    let options = Options { planted: planted(arguments.planted), ..Options::default() };
-                    let outcome = guarded(seed, plan_of(plans, seed), &options);
+                    let plan = plan_of(plans, seed);
+                    let options = Options { planted: wanted.planted, ..Options::default() };
+                    let outcome = guarded(seed, plan, &options);
                     totals.add(&outcome);
                     done.fetch_add(1, Ordering::Relaxed);
-                    if !outcome.violations.is_empty()
-                        && let Ok(mut failures) = failures.lock()
-                    {
-                        failures.push((seed, outcome));
+                    if outcome.violations.is_empty() {
+                        continue;
+                    }
+                    let Ok(mut failed) = failed.lock() else { return };
+                    failed.push(seed);
+                    if failed.len() as u64 <= SHOWN {
+                        print!("{}", failure(seed, plan, &outcome, wanted.planted, wanted.shrink));
                     }
                 }
             });
         }
     });
-    let mut failures = failures.into_inner().unwrap_or_default();
-    failures.sort_by_key(|(seed, _)| *seed);
-    for (seed, outcome) in failures.iter().take(5) {
-        let plan = plan_of(plans, *seed);
-        print!("{}", failure(*seed, plan, outcome, arguments));
-    }
-    summary(&totals, done.into_inner(), &failures, begun.elapsed(), arguments.jobs.max(1));
-    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let mut failed = failed.into_inner().unwrap_or_default();
+    failed.sort_unstable();
+    summary(&totals, done.into_inner(), &failed, begun.elapsed(), cpu_seconds() - cpu_before);
+    failed.len() as u64
 }
 
-fn summary(totals: &Totals, done: u64, failures: &[(u64, Outcome)], took: Duration, jobs: u64) {
+/// CPU time of the process so far.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn summary(totals: &Totals, done: u64, failed: &[u64], took: Duration, cpu: f64) {
     let seconds = took.as_secs_f64();
     let virtual_hours = totals.virtual_ns.load(Ordering::Relaxed) as f64 / 3.6e12;
     println!(
-        "{done} seeds in {seconds:.1} s ({:.0} per minute), {} failed; {virtual_hours:.2} cluster hours, {:.2} per CPU minute; {} signals, {} \
-         transactions, {} total losses",
+        "{done} seeds in {seconds:.1} s ({:.0} per minute), {} failed; {virtual_hours:.2} cluster hours, {:.2} per CPU \
+         minute; {} signals, {} transactions, {} total losses",
         done as f64 / seconds * 60.0,
-        failures.len(),
-        virtual_hours / (seconds * jobs as f64 / 60.0),
+        failed.len(),
+        virtual_hours / (cpu / 60.0),
         totals.signals.load(Ordering::Relaxed),
         totals.acts.load(Ordering::Relaxed),
         totals.resets.load(Ordering::Relaxed),
     );
-    if failures.len() > 5 {
-        let seeds: Vec<String> = failures.iter().map(|(seed, _)| seed.to_string()).collect();
+    if failed.len() as u64 > SHOWN {
+        let seeds: Vec<String> = failed.iter().map(ToString::to_string).collect();
         println!("failed seeds: {}", seeds.join(" "));
     }
 }
 
 /// A failure in about ten lines, made smaller first.
-fn failure(seed: u64, plan: &Plan, outcome: &Outcome, arguments: &Arguments) -> String {
+fn failure(seed: u64, plan: &Plan, outcome: &Outcome, planted: Planted, shrinks: bool) -> String {
     let mut left_out: BTreeSet<usize> = BTreeSet::new();
     let mut smallest = None;
-    if !arguments.no_shrink {
-        (left_out, smallest) = shrink(seed, plan, outcome, planted(arguments.planted));
+    if shrinks {
+        (left_out, smallest) = shrink(seed, plan, outcome, planted);
     }
     let shown = smallest.as_ref().unwrap_or(outcome);
     let mut text = format!("--- seed {seed}, workload {}: {}\n", plan.name, shown.shape);

@@ -30,4 +30,4 @@ pub(crate) mod tasks;
 mod trace;
 mod world;
 
-pub(crate) use cli::{Arguments, main};
+pub(crate) use cli::{Arguments, check, check_checkers, main};

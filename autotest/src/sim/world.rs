@@ -699,8 +699,8 @@ impl World {
 
     // --- what checks look at
 
-    /// No started node may go on serving for long without hearing from every other: that would be two halves of
-    /// one cluster.
+    /// No started node may go on serving for long without hearing from every other: that would be two
+    /// halves of one cluster.
     fn watch(&mut self) {
         let nodes: Vec<NodeId> = self.machines.keys().copied().collect();
         for listener in &nodes {
@@ -782,8 +782,8 @@ impl World {
         wrong
     }
 
-    /// What is wrong with the rows, now that nobody changes any: replicas that differ, rows their key does not
-    /// lead to, memory nobody holds.
+    /// What is wrong with the rows, now that nobody changes any: replicas that differ, rows their key does
+    /// not lead to, memory nobody holds.
     pub(crate) fn wrong_contents(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut seen: BTreeMap<(u32, u16), (NodeId, kernel::ldm::digest::FragmentDigest)> = BTreeMap::new();

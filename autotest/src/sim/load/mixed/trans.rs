@@ -109,7 +109,8 @@ impl<'a> Trans<'a> {
         }
     }
 
-    /// Reads a row under an exclusive lock, then changes it, in a way that must succeed or one that must fail.
+    /// Reads a row under an exclusive lock, then changes it, in a way that must succeed or one that must
+    /// fail.
     async fn lock_and_change(&mut self, rng: &mut Rng) -> Done<()> {
         let id = self.load.draw_row(rng);
         let from = self.load.moment();
