@@ -76,6 +76,8 @@ pub fn node_setup(
         heartbeat_api_ms: node.heartbeat_interval_db_api_ms,
         epoch_ms: node.time_between_epochs_ms,
         gcp_ms: node.time_between_global_checkpoints_ms,
+        tunables: kernel::tunables::Tunables::default(),
+        rare: kernel::tunables::Rare::NEVER,
         planted: signals::planted::Planted::NONE,
     }
 }

@@ -1,7 +1,7 @@
 //! Planted: faults built in on purpose, to prove that the simulator's checkers bite.
 //!
 //! Each names a mistake a protocol like this is prone to. Where the mistake would be made, the code asks
-//! [`Planted::has`]; without the cargo feature `planted`, which only the simulator's crate asks for, the
+//! [`Planted::has`]; without the cargo feature `simulation`, which only the simulator's crate asks for, the
 //! answer is a constant and nothing is left of the question. With the feature, nodes have no fault unless
 //! whoever makes them says so.
 
@@ -82,7 +82,7 @@ impl Planted {
     pub const NONE: Self = Self(None);
 
     /// This fault.
-    #[cfg(feature = "planted")]
+    #[cfg(feature = "simulation")]
     #[must_use]
     pub const fn new(fault: Fault) -> Self {
         Self(Some(fault))
@@ -92,6 +92,6 @@ impl Planted {
     #[inline(always)]
     #[must_use]
     pub fn has(self, fault: Fault) -> bool {
-        cfg!(feature = "planted") && self.0 == Some(fault)
+        cfg!(feature = "simulation") && self.0 == Some(fault)
     }
 }

@@ -7,6 +7,7 @@ use super::env::OBSERVER;
 use super::rng::Rng;
 use config::{ClusterConfig, ThreadLayout};
 use kernel::NodeSetup;
+use kernel::tunables::{Rare, Tunables};
 use signals::NodeId;
 use signals::planted::Planted;
 use std::fmt::Write;
@@ -34,6 +35,9 @@ pub(crate) struct Shape {
     pub(crate) threads: String,
     /// Parameters of `[ndbd default]`.
     pub(crate) parameters: Vec<(String, String)>,
+    pub(crate) tunables: Tunables,
+    /// Chance of rare events, of 65536, and their seed.
+    pub(crate) rare: (u16, u64),
     /// A fault built into every node and client.
     pub(crate) planted: Planted,
 }
@@ -56,12 +60,17 @@ impl Shape {
         if rng.chance(300) {
             set("MaxNoOfConcurrentTransactions", rng.log_range(32..=128));
         }
+        let tunables =
+            if rng.chance(500) { Tunables::drawn(|range| rng.log_range(range)) } else { Tunables::default() };
+        let rare = (if rng.chance(400) { rng.log_range(1..=600) as u16 } else { 0 }, rng.next());
         Self {
             data_nodes,
             replicas,
             api_nodes: rng.range(1..=4) as u8,
             threads: (*rng.pick(&THREADS)).to_owned(),
             parameters,
+            tunables,
+            rare,
             planted: Planted::NONE,
         }
     }
@@ -76,7 +85,17 @@ impl Shape {
             self.api_nodes,
             self.threads,
             parameters.join(" ")
-        )
+        ) + &self.describe_inner()
+    }
+
+    fn describe_inner(&self) -> String {
+        let usual = Tunables::default().list();
+        let differ = self.tunables.list().into_iter().zip(usual).filter(|(drawn, usual)| drawn != usual);
+        let mut text: String = differ.map(|((name, value), _)| format!(" {name}={value}")).collect();
+        if self.rare.0 > 0 {
+            text += &format!(" rare={}/65536", self.rare.0);
+        }
+        text
     }
 
     /// The configuration.
@@ -115,6 +134,10 @@ impl Shape {
         let layout = datanode::setup::layout_of(config, own, &[0, 1]).map_err(|e| e.to_string())?;
         let mut setup = datanode::setup::node_setup(config, own, &layout, incarnation);
         setup.planted = self.planted;
+        setup.tunables = self.tunables;
+        if self.rare.0 > 0 {
+            setup.rare = Rare::new(self.rare.1 ^ incarnation, self.rare.0);
+        }
         Ok((layout, setup))
     }
 }

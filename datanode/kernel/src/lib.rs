@@ -26,6 +26,7 @@ pub mod setup;
 pub mod tc;
 #[cfg(test)]
 mod testing;
+pub mod tunables;
 
 pub use blocks::BlockSet;
 pub use outbox::{Effect, Event, Outbox, RouteId, Severity};

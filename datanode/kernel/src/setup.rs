@@ -4,6 +4,7 @@
 //! else.
 
 use crate::ldm::page::DataMemory;
+use crate::tunables::{Rare, Tunables};
 use signals::NodeId;
 use signals::planted::Planted;
 
@@ -42,6 +43,10 @@ pub struct NodeSetup {
     pub epoch_ms: u64,
     /// TimeBetweenGlobalCheckpoints.
     pub gcp_ms: u64,
+    /// Numbers that are a matter of measure.
+    pub tunables: Tunables,
+    /// Rare events on demand.
+    pub rare: Rare,
     /// A fault built in on purpose; see [`signals::planted`].
     pub planted: Planted,
 }

@@ -469,6 +469,8 @@ fn node(id: NodeId, groups: &[Vec<NodeId>], all: &[NodeId], shape: &Shape) -> No
     let setup = NodeSetup {
         epoch_ms: 100,
         gcp_ms: 2_000,
+        tunables: crate::tunables::Tunables::default(),
+        rare: crate::tunables::Rare::NEVER,
         planted: signals::planted::Planted::NONE,
         node: id,
         incarnation: 1,

@@ -406,6 +406,8 @@ fn node(id: NodeId, groups: &[Vec<NodeId>], clients: u16) -> Node {
         heartbeat_api_ms: 1500,
         epoch_ms: 100,
         gcp_ms: 2000,
+        tunables: kernel::tunables::Tunables::default(),
+        rare: kernel::tunables::Rare::NEVER,
         planted: signals::planted::Planted::NONE,
     };
     let mut out = Outbox::new(id);

@@ -42,6 +42,7 @@ use crate::Now;
 use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::setup::NodeSetup;
+use crate::tunables::{Rare, Tunables};
 use hashbrown::HashTable;
 use signals::control::ControlSignal;
 use signals::ids::{Epoch, MAX_REPLICAS};
@@ -49,9 +50,6 @@ use signals::keyop::{NO_OPERATION, TcRollbackRep};
 use signals::planted::{Fault, Planted};
 use signals::{BlockNumber, BlockRef, ErrorCode, Signal, TableId, TransId};
 use tables::Tables;
-
-/// How often transactions are checked for time-outs.
-const TIMEOUT_CHECK_MS: u64 = 100;
 
 /// One TC instance.
 pub struct Tc {
@@ -68,6 +66,8 @@ pub struct Tc {
     next_check: Now,
     /// Deadlock probes begun here.
     probes: u32,
+    tunables: Tunables,
+    rare: Rare,
     planted: Planted,
 }
 
@@ -191,6 +191,8 @@ impl Tc {
             inactive_timeout_ms: setup.inactive_timeout_ms,
             next_check: Now::default(),
             probes: 0,
+            tunables: setup.tunables,
+            rare: setup.rare.split(u64::from(instance) + 1001),
             planted: setup.planted,
         }
     }
@@ -254,7 +256,7 @@ impl Tc {
         if now < self.next_check {
             return;
         }
-        self.next_check = now.after_ms(TIMEOUT_CHECK_MS);
+        self.next_check = now.after_ms(self.tunables.timeout_check_ms);
         let due: Vec<(u32, ErrorCode)> = self
             .transactions
             .iter()

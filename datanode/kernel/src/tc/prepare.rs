@@ -106,7 +106,8 @@ impl Tc {
     ) -> Result<(), ErrorCode> {
         let body = &req.body;
         let where_to = self.tables.enter(body.table, body.version, req.first)?;
-        let Some(op_index) = self.operations.seize() else {
+        let seized = if self.rare.happens() { None } else { self.operations.seize() };
+        let Some(op_index) = seized else {
             self.tables.operation_over(self.me, body.table, out);
             return Err(ErrorCode::OUT_OF_OPERATION_RECORDS);
         };

@@ -49,6 +49,7 @@ use crate::ldm::page::DataMemory;
 use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::setup::NodeSetup;
+use crate::tunables::{Rare, Tunables};
 use op::{Op, Request};
 use queue::Released;
 use scan::Scan;
@@ -79,11 +80,10 @@ pub struct Ldm {
     spare: Vec<Vec<u8>>,
     /// For projections that do not lie aligned in their frame.
     projection: Vec<u16>,
+    tunables: Tunables,
+    rare: Rare,
     planted: Planted,
 }
-
-/// Most bytes of requests kept for waiting operations, per LDM instance (NDB's LongMessageBuffer default).
-const SAVED_BYTES_MAX: usize = 64 << 20;
 
 impl Ldm {
     /// The instance at birth: no tables, refusing clients until told that the node is started.
@@ -102,6 +102,8 @@ impl Ldm {
             saved_bytes: 0,
             spare: Vec::new(),
             projection: Vec::new(),
+            tunables: setup.tunables,
+            rare: setup.rare.split(u64::from(instance) + 1),
             planted: setup.planted,
         }
     }
@@ -163,7 +165,7 @@ impl Ldm {
 
     /// Gives the memory of dropped tables back, a slice at a time.
     pub fn tick(&mut self, _now: Now, _out: &mut Outbox) {
-        self.tables.bury(self.planted.has(Fault::DroppedMemoryLost));
+        self.tables.bury(self.tunables.bury_pages as usize, self.planted.has(Fault::DroppedMemoryLost));
     }
 
     /// What every fragment here holds, for comparing replicas; reads every row.

@@ -1,9 +1,8 @@
 //! LQH, first half: an operation arrives, gets its row's lock or waits, and is prepared.
 
 use super::Ldm;
-use super::op::{Change, Lock, NONE, OpState, Request};
+use super::op::{Change, Lock, NONE, Op, OpState, Request};
 use super::queue::{self, Claim};
-use super::{SAVED_BYTES_MAX, op::Op};
 use crate::ldm::row_ref::RowRef;
 use crate::ldm::tup::{Before, TupError};
 use crate::outbox::Outbox;
@@ -127,6 +126,9 @@ impl Ldm {
     /// Seizes and fills an operation record.
     #[inline]
     fn seize(&mut self, body: &LqhKeyReq, row: RowRef, hash: KeyHash) -> Result<u32, ErrorCode> {
+        if self.rare.happens() {
+            return Err(ErrorCode::OUT_OF_LOCAL_OPERATION_RECORDS);
+        }
         let index = self.ops.seize().ok_or(ErrorCode::OUT_OF_LOCAL_OPERATION_RECORDS)?;
         self.ops[index].start(body, row, hash);
         self.tables.operation_begins(body.table);
@@ -273,7 +275,7 @@ impl Ldm {
         out: &mut Outbox,
     ) -> Result<Outcome, ErrorCode> {
         let bytes = req.first.len() + req.second.len();
-        if self.saved_bytes + bytes > SAVED_BYTES_MAX {
+        if (self.saved_bytes + bytes) as u64 > self.tunables.waiting_bytes_max {
             return Err(ErrorCode::OUT_OF_LONG_MESSAGE_BUFFER);
         }
         let index = self.seize(&req.body, row, hash)?;

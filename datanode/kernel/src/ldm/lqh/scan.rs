@@ -7,7 +7,7 @@
 //!                      └──end of the fragment, error──► (none)
 //! ```
 //!
-//! A running scan examines at most [`SLICE_ROWS`] row slots, then goes on by a signal to itself, so that
+//! A running scan examines at most [`crate::tunables::Tunables::scan_slice_slots`] row slots, then goes on by a signal to itself, so that
 //! other signals of the worker get their turn. Rows are looked at one by one: each is the last committed
 //! version at the moment it is passed, or the scanning transaction's own version.
 
@@ -23,9 +23,6 @@ use signals::ids::SchemaVersion;
 use signals::planted::Fault;
 use signals::scan::{ScanContinueOrd, ScanFragConf, ScanFragRef, ScanFragReq, ScanNextReq};
 use signals::{BlockRef, ErrorCode, FragmentId, TableId, TransId};
-
-/// Row slots examined before other signals get their turn: about 20 microseconds.
-const SLICE_ROWS: u32 = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum ScanState {
@@ -162,11 +159,12 @@ impl Ldm {
         table.check_version(scan.version)?;
         let fragment = table.fragment_mut(scan.fragment).ok_or(ErrorCode::DISTRIBUTION_CHANGED)?;
         let Some(mut cursor) = scan.cursor else { return Ok(Slice::End) };
-        let mut budget = SLICE_ROWS;
+        // About 20 microseconds.
+        let mut budget = self.tunables.scan_slice_slots;
         let slice = loop {
             match fragment.tup.next(&mut cursor, &mut budget) {
                 ScanStep::Row(row) => {
-                    if append_row(scan, &fragment.tup, &self.ops, row)? {
+                    if append_row(scan, &fragment.tup, &self.ops, row)? || self.rare.happens() {
                         break Slice::Full;
                     }
                 }

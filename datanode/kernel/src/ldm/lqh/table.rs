@@ -15,9 +15,6 @@ use signals::partition::PartitionMap;
 use signals::{BlockRef, ErrorCode, FragmentId, TableId};
 use std::sync::Arc;
 
-/// Pages given back per tick: 8 MiB per 10 ms.
-const BURY_PAGES: usize = 256;
-
 pub(super) struct Table {
     version: SchemaVersion,
     shape: KeyShape,
@@ -180,12 +177,12 @@ impl Tables {
     }
 
     /// Gives some memory of dropped tables back.
-    pub(super) fn bury(&mut self, forget: bool) {
+    pub(super) fn bury(&mut self, pages: usize, forget: bool) {
         if forget {
             self.graveyard.drain(..).for_each(std::mem::forget);
         }
         if let Some(fragment) = self.graveyard.last_mut()
-            && fragment.free_some(BURY_PAGES)
+            && fragment.free_some(pages)
         {
             self.graveyard.pop();
         }

@@ -20,9 +20,6 @@ use signals::peer::{CntrSignal, DictSignal, PeerSignal, SchemaOp};
 use signals::{BlockNumber, ErrorCode, NodeId, TableId};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Most changes that wait for their turn.
-const QUEUE_MAX: usize = 64;
-
 /// See the module.
 pub(super) struct Master {
     round: u64,
@@ -100,13 +97,16 @@ impl Dbdict {
     ) {
         let origin = Origin::Node { node: source, key };
         let refusal = match &mut self.master {
-            Some(master) if master.round == round && master.queue.len() < QUEUE_MAX => {
+            Some(master)
+                if master.round == round
+                    && master.queue.len() < ctx.setup.tunables.schema_queue_max as usize =>
+            {
                 master.queue.push_back(Request { origin, change });
                 self.begin_next(ctx);
                 return;
             }
             Some(master) if master.round == round => {
-                Refusal::new(ErrorCode::DICT_BUSY, format!("{QUEUE_MAX} schema changes wait already"))
+                Refusal::new(ErrorCode::DICT_BUSY, "too many schema changes wait already")
             }
             Some(_) | None => {
                 Refusal::new(ErrorCode::NODE_NOT_STARTED, "no master for this round of the start")

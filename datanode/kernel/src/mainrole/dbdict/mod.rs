@@ -45,9 +45,6 @@ use signals::peer::{CntrSignal, DictSignal, PeerSignal};
 use signals::{BlockNumber, BlockRef, ErrorCode, NodeId, TableId};
 use std::collections::BTreeMap;
 
-/// Most changes of this node's clients that wait for the master.
-const FORWARDED_MAX: usize = 256;
-
 /// See the module.
 pub(super) struct Dbdict {
     catalog: Catalog,
@@ -145,8 +142,9 @@ impl Dbdict {
         change: SchemaChange,
     ) {
         let refusal = self.refusal().or_else(|| plan::oversized(&change)).or_else(|| {
-            (self.forwarded.len() >= FORWARDED_MAX).then(|| {
-                let text = format!("{FORWARDED_MAX} schema changes of this node's clients wait already");
+            let most = ctx.setup.tunables.schema_forwarded_max as usize;
+            (self.forwarded.len() >= most).then(|| {
+                let text = format!("{most} schema changes of this node's clients wait already");
                 Refusal::new(ErrorCode::DICT_BUSY, text)
             })
         });

@@ -39,8 +39,6 @@ use stop::Stop;
 
 /// Heartbeats a peer may miss.
 pub(super) const HEARTBEATS_MISSED_MAX: u64 = 4;
-/// How often a starting node asks peers again that have not said they are complete.
-const ASK_AGAIN_MS: u64 = 500;
 /// How often a starting node logs what it waits for.
 const WAITING_LOG_MS: u64 = 10_000;
 
@@ -236,7 +234,7 @@ impl Qmgr {
         self.heartbeat(ctx);
         self.sessions.check(ctx);
         self.stop_overdue(ctx);
-        if self.starting() && ctx.now.millis_since(self.asked) >= ASK_AGAIN_MS {
+        if self.starting() && ctx.now.millis_since(self.asked) >= ctx.setup.tunables.ask_again_ms {
             self.asked = ctx.now;
             self.ask_incomplete(ctx);
         }

@@ -148,6 +148,8 @@ impl Cluster {
             heartbeat_api_ms: 500,
             epoch_ms: 100,
             gcp_ms: 2000,
+            tunables: crate::tunables::Tunables::default(),
+            rare: crate::tunables::Rare::NEVER,
             planted: signals::planted::Planted::NONE,
         };
         change(&mut setup);
