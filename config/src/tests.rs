@@ -116,7 +116,7 @@ fn defaults_keep_the_ports_predictable_and_local() {
     let config = load("[ndbd default]\nNoOfReplicas=1\n[ndbd]\n[ndb_mgmd]\n[api]\n").config;
     assert_eq!(config.data_nodes[0].address(), "localhost:11861");
     assert_eq!(config.connect_string(), "localhost:1186");
-    assert_eq!(config.data_nodes[0].heartbeat_interval_db_db_ms, 400);
+    assert_eq!(config.data_nodes[0].heartbeat_interval_db_db_ms, 1500);
 }
 
 #[test]

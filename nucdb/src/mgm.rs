@@ -5,6 +5,7 @@
 //! of its last command that failed. With `--json` each answer is one line; `-e` with several commands makes
 //! one array of them, so that the whole output is JSON.
 
+use crate::say;
 use clap::Args;
 use mgmd::command::{Format, Reply, Session, split_script};
 use rustyline::completion::Completer;
@@ -81,7 +82,7 @@ fn one_shot(session: &mut Session, commands: &[&str], json: bool) -> ExitCode {
         }
     }
     if json && commands.len() > 1 {
-        println!("[{}]", answers.join(",\n"));
+        say!("[{}]", answers.join(",\n"));
     }
     ExitCode::from(failed)
 }
@@ -115,7 +116,7 @@ fn later_failure(failed: u8, reply: &Reply) -> u8 {
 
 fn print(reply: &Reply) {
     if !reply.text.is_empty() {
-        println!("{}", reply.text.trim_end());
+        say!("{}", reply.text.trim_end());
     }
 }
 
@@ -139,7 +140,7 @@ fn interactive(session: &mut Session) -> ExitCode {
         let _ = editor.load_history(file);
     }
     match session.connect() {
-        Ok(greeting) => println!("{greeting}"),
+        Ok(greeting) => say!("{greeting}"),
         Err(error) => eprintln!("{error}"),
     }
     let exit = converse(session, &mut editor);

@@ -11,6 +11,7 @@
 use crate::quickstart::{
     FOREGROUND, Layout, SINGLE, cluster_folder, names_of_pid_files, read_pid, remove_pid, stop_process,
 };
+use crate::say;
 use clap::Args;
 use mgmd::command::{Format, Session};
 use std::path::{Path, PathBuf};
@@ -36,11 +37,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let dir = cluster_folder(&arguments.dir)?;
     if names_of_pid_files(&dir).iter().all(|name| read_pid(&dir, name).is_none()) {
-        println!("The cluster in {} is not running.", dir.display());
+        say!("The cluster in {} is not running.", dir.display());
         return Ok(());
     }
     stop(&dir)?;
-    println!("The cluster in {} is stopped.", dir.display());
+    say!("The cluster in {} is stopped.", dir.display());
     Ok(())
 }
 
@@ -82,7 +83,7 @@ fn end(dir: &Path, name: &str, limit: Duration, troubles: &mut Vec<String>) {
     if let Some(pid) = read_pid(dir, name)
         && let Err(trouble) = stop_process(pid, limit)
     {
-        troubles.push(format!("{name}: {trouble}; end it with kill -9 {pid}"));
+        troubles.push(format!("{name}: {trouble}; kill -9 {pid} ends it at once"));
         return;
     }
     remove_pid(dir, name);

@@ -307,3 +307,21 @@ fn a_cluster_in_the_foreground_is_stopped_from_elsewhere() {
         assert_eq!(cluster.pid_files(), 0);
     }
 }
+
+#[test]
+fn a_reader_that_goes_away_ends_neither_the_command_nor_the_cluster() {
+    let folder = Folder::new();
+    let ports = [folder.mgm_port.to_string(), folder.sql_port.to_string()];
+    let unread = |arguments: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nucdb"));
+        let output = command.args(arguments).arg("--dir").arg(folder.dir()).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", said(&output));
+    };
+    unread(&["quickstart", "--detach", "--mgm-port", &ports[0], "--sql-port", &ports[1]]);
+    let shown = folder.mgm(&["-e", "SHOW"], "");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("[ndbd(NDB)]"), "{}", said(&shown));
+    unread(&["stop"]);
+    assert_eq!(folder.pid_files(), 0);
+}

@@ -136,7 +136,8 @@ error_codes! {
     4012 REQUEST_TIMEOUT UnknownResult "Request timed out, waiting for answer; the outcome is unknown";
     4013 NODE_FAILED_UNKNOWN UnknownResult "A node failed during commit; the outcome is unknown";
     4035 CLUSTER_UNAVAILABLE NodeRecovery "Cluster temporary unavailable";
-    4115 COMMITTED_READS_LOST NodeRecovery "Transaction was committed but not all rows it read were received, because a node failed";
+    // NDB calls 4115 temporary. It is committed: who tries again on that word does it twice.
+    4115 COMMITTED_READS_LOST UnknownResult "Transaction was committed but not all rows it read were received, because a node failed";
     4118 PARAMETER_ERROR ApplicationError "Parameter error in API call";
     4200 STATUS_ERROR ApplicationError "Status error: the call does not fit the object's state";
     4202 KEY_NOT_UPDATABLE ApplicationError "Updating a primary key column is not allowed";

@@ -34,6 +34,7 @@ pub fn main_from(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Exi
     let options = Options::parse_from(arguments);
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into()),
         )

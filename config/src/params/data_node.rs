@@ -199,11 +199,13 @@ pub(super) const PARAMS: &[Param] = &[
     flag("ClassicFragmentation", "true", N, "True ties the number of partitions to the number of LDMs."),
     int("PartitionsPerNode", "2", 1, 32, N, "Partitions per node when ClassicFragmentation is false."),
     int("DefaultHashMapSize", "3840", 240, 3840, N, "Buckets of the hash map new tables get.").later(),
-    // Heartbeats, arbitration, watchdog. NDB's 5000 ms means 25 s until a silent node is given up; ours
-    // keeps the promise of 2 s: dead after four missed intervals, so at worst five times 400 ms.
+    // Heartbeats, arbitration, watchdog. NDB's 5000 ms means 25 s until a silent node is given up. 400 ms
+    // would keep the promise of 2 s (dead after four missed intervals, at worst five), and will be the
+    // default once a lost node is survived; as long as it ends the cluster, a machine that is busy for two
+    // seconds must not be taken for a dead one.
     ms(
         "HeartbeatIntervalDbDb",
-        "400",
+        "1500",
         10,
         NO_LIMIT,
         N,

@@ -9,6 +9,7 @@ mod phases;
 pub mod redis;
 pub mod stats;
 
+use crate::say;
 use clap::Subcommand;
 use ndbapi::NdbError;
 
@@ -60,9 +61,9 @@ pub fn run(command: &Command) -> Result<(), BenchError> {
     match command {
         Command::Flexasynch(options) => {
             options.validate()?;
-            flexasynch::run(options, &mut |line| println!("{line}")).map(drop)
+            flexasynch::run(options, &mut |line| say!("{line}")).map(drop)
         }
-        Command::CompareRedis(options) => redis::run(options, &mut |line| println!("{line}")),
+        Command::CompareRedis(options) => redis::run(options, &mut |line| say!("{line}")),
     }
 }
 

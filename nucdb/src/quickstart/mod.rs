@@ -22,11 +22,11 @@ pub(crate) use layout::cluster_folder;
 pub use process::{FOREGROUND, Process, names_of_pid_files, read_pid, remove_pid, stop_process};
 pub use single::NAME as SINGLE;
 
+use crate::say;
 use clap::Args;
 use mgmd::command::{Format, Session};
 use process::{Foreground, with_log_tail};
 use single::Single;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,15 +73,15 @@ pub struct Arguments {
 /// One line: what is in the way and what to do about it. Nothing is left running.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let (layout, known) = Layout::open_or_create(arguments)?;
-    layout.refuse_if_running()?;
     let lock = layout.lock()?;
+    layout.refuse_if_running()?;
     layout.check_ports()?;
     if let Some(warning) = layout.memory_warning() {
         eprintln!("{warning}");
     }
     if known {
-        println!("Starting the cluster in {} again.", layout.dir.display());
-        println!("Tables live in memory: what it held before its last full stop is gone.");
+        say!("Starting the cluster in {} again.", layout.dir.display());
+        say!("Tables live in memory: what it held before its last full stop is gone.");
     }
     let stop = Arc::new(AtomicBool::new(false));
     watch_signals(&stop)?;
@@ -93,10 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         return run_here(&layout, lock, &stop);
     }
     let mut cluster = Running { layout: layout.clone(), processes: Vec::new(), keep: false };
-    let own_groups = arguments.detach || std::io::stdin().is_terminal();
     match arguments.single_process {
-        true => cluster.start_single(own_groups)?,
-        false => cluster.start(own_groups)?,
+        true => cluster.start_single()?,
+        false => cluster.start()?,
     }
     wait_until_ready(&layout, &stop, || cluster.first_ended())?;
     drop(lock);
@@ -106,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         return Ok(());
     }
     watch(&stop, || cluster.first_ended())?;
-    println!("Stopping.");
+    say!("Stopping.");
     cluster.keep = true;
     // What follows stops whatever pid files name.
     drop(foreground);
@@ -139,7 +138,7 @@ fn run_here(layout: &Layout, lock: std::fs::File, stop: &AtomicBool) -> Result<(
             watch(stop, || cluster.failure())
         });
         if ended.is_ok() {
-            println!("Stopping.");
+            say!("Stopping.");
         }
         let stopped = cluster.stop();
         ended.and(stopped)
@@ -242,7 +241,7 @@ fn wait_until_ready(
         }
         if told.elapsed() > Duration::from_secs(5) {
             told = Instant::now();
-            println!("Waiting for the cluster, {} s so far: {last}", begun.elapsed().as_secs());
+            say!("Waiting for the cluster, {} s so far: {last}", begun.elapsed().as_secs());
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -252,16 +251,14 @@ fn print_next(layout: &Layout, detached: bool) {
     let sql = layout.ports.sql;
     let mgm = layout.ports.mgm;
     let port = if sql == 3306 { String::new() } else { format!(" -P {sql}") };
-    println!("\nThe cluster is ready. Try:");
-    println!("  mariadb -h 127.0.0.1{port} -u root");
-    println!("  nucdb mgm -c 127.0.0.1:{mgm} -e 'SHOW'");
-    println!(
-        "  nucdb bench flexasynch --connect-string 127.0.0.1:{mgm} -t 8 -p 128 -o 300 -l 3 -a 2 -s 2 -temp"
-    );
+    say!("\nThe cluster is ready. Try:");
+    say!("  mariadb -h 127.0.0.1{port} -u root");
+    say!("  nucdb mgm -c 127.0.0.1:{mgm} -e 'SHOW'");
+    say!("  nucdb bench flexasynch --connect-string 127.0.0.1:{mgm} -t 8 -p 128 -o 300 -l 3 -a 2 -s 2 -temp");
     if detached {
-        println!("  nucdb stop --dir {}", layout.dir.display());
+        say!("  nucdb stop --dir {}", layout.dir.display());
     } else {
-        println!("Press Ctrl-C to stop it.");
+        say!("Press Ctrl-C to stop it.");
     }
 }
 
@@ -273,7 +270,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(&mut self, own_groups: bool) -> Result<(), String> {
+    fn start(&mut self) -> Result<(), String> {
         let mgm = format!("127.0.0.1:{}", self.layout.ports.mgm);
         let config = self.layout.config_file().display().to_string();
         let mut wanted: Vec<(String, Vec<String>)> =
@@ -288,7 +285,7 @@ impl Running {
         wanted.push(("sqlnode".into(), arguments.map(String::from).to_vec()));
         for (name, arguments) in wanted {
             let is_mgmd = name == "mgmd";
-            let process = Process::start(&self.layout.dir, &name, &arguments, own_groups)?;
+            let process = Process::start(&self.layout.dir, &name, &arguments)?;
             self.processes.push(process);
             if is_mgmd {
                 self.wait_for_mgmd(&mgm)?;
@@ -297,10 +294,10 @@ impl Running {
         Ok(())
     }
 
-    fn start_single(&mut self, own_group: bool) -> Result<(), String> {
+    fn start_single(&mut self) -> Result<(), String> {
         let dir = self.layout.dir.display().to_string();
         let arguments = [SINGLE, "--dir", &dir].map(String::from);
-        self.processes.push(Process::start(&self.layout.dir, SINGLE, &arguments, own_group)?);
+        self.processes.push(Process::start(&self.layout.dir, SINGLE, &arguments)?);
         Ok(())
     }
 

@@ -36,9 +36,12 @@ pub fn read_pid(dir: &Path, name: &str) -> Option<u32> {
     let mut words = line.split(|b| *b == 0);
     let program = String::from_utf8_lossy(words.next()?).into_owned();
     let role = String::from_utf8_lossy(words.next()?).into_owned();
-    // Every process of a cluster works in the cluster's folder.
-    let works_in = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
-    let same_folder = dir.canonicalize().is_ok_and(|dir| dir == works_in);
+    // Every process of a cluster works in the cluster's folder. Where another user's process works is not for
+    // us to see; it is believed, lest its cluster be taken for stopped.
+    let same_folder = match fs::read_link(format!("/proc/{pid}/cwd")) {
+        Ok(works_in) => dir.canonicalize().is_ok_and(|dir| dir == works_in),
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    };
     let is_ours = program.ends_with("nucdb") && !role.is_empty() && name.starts_with(&role) && same_folder;
     is_ours.then_some(pid)
 }
@@ -91,22 +94,15 @@ pub fn remove_pid(dir: &Path, name: &str) {
 
 impl Process {
     /// Starts this binary with `arguments`, its output in `<name>.log`; writes `<name>.pid`.
-    pub(super) fn start(
-        dir: &Path,
-        name: &str,
-        arguments: &[String],
-        own_group: bool,
-    ) -> Result<Self, String> {
+    pub(super) fn start(dir: &Path, name: &str, arguments: &[String]) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
         let log = dir.join(format!("{name}.log"));
         let output = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         let errors = output.try_clone().map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors).current_dir(dir);
-        if own_group {
-            // A Ctrl-C at the terminal is for the front door alone, which stops the cluster in order.
-            command.process_group(0);
-        }
+        // A Ctrl-C at the terminal is for the front door alone, which stops the cluster in order.
+        command.process_group(0);
         let child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
         let process = Self { name: name.to_string(), log, child };
         if let Err(error) = write_pid(dir, name, process.child.id()) {
@@ -166,9 +162,11 @@ fn tail_bytes(file: &Path) -> Vec<u8> {
 /// It is still there after `limit`.
 pub fn stop_process(pid: u32, limit: Duration) -> Result<(), String> {
     let Some(target) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
-    // Fails only for a process that is gone.
-    let _ = kill_process(target, Signal::TERM);
-    wait_gone(pid, limit)
+    match kill_process(target, Signal::TERM) {
+        Err(rustix::io::Errno::PERM) => Err(format!("process {pid} is another user's and cannot be stopped")),
+        // It fails otherwise only for a process that is gone.
+        Ok(()) | Err(_) => wait_gone(pid, limit),
+    }
 }
 
 /// Waits until a process is gone or a zombie its parent has not looked at.
