@@ -144,7 +144,7 @@ impl Problems {
         if severity == Severity::Error {
             self.errors += 1;
         }
-        if self.list.len() >= PROBLEMS_MAX {
+        if self.is_full() {
             self.omitted += 1;
             return;
         }
@@ -159,6 +159,11 @@ impl Problems {
             message,
             hint: hint.to_owned(),
         });
+    }
+
+    /// Whether further problems are only counted: no use in wording them with care.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= PROBLEMS_MAX
     }
 
     pub(crate) fn has_errors(&self) -> bool {

@@ -188,6 +188,11 @@ fn read_entries(raw: &RawSection, into: &mut BTreeMap<&'static str, Setting>, pr
             let message =
                 format!("{} is given twice: first in line {line}, again in line {}", param.name, place.line);
             problems.error(&place, ProblemCode::DuplicateKey, message, "keep one of the two lines");
+            // Which of the two lines is right is open, so this value has to be right as well.
+            match parse_value(param, &entry.value) {
+                Ok(value) => check_one(param, &value, &place, problems),
+                Err(refusal) => problems.error(&place, refusal.code, refusal.message, refusal.hint),
+            }
             continue;
         }
         match parse_value(param, &entry.value) {
@@ -207,6 +212,11 @@ fn known_param(
     problems: &mut Problems,
 ) -> Option<&'static Param> {
     let Some(param) = params::find(raw.section, &entry.key) else {
+        if problems.is_full() {
+            // The search for similar names below is slow; a big file of garbage must not take minutes.
+            problems.error(place, ProblemCode::UnknownParameter, "unknown parameter", "");
+            return None;
+        }
         let elsewhere = SECTIONS.into_iter().find(|s| params::find(*s, &entry.key).is_some());
         let hint = match (params::nearest(raw.section, &entry.key), elsewhere) {
             (_, Some(section)) => format!("it belongs in [{}]", section.name()),

@@ -408,4 +408,16 @@ fn a_huge_or_hopeless_file_costs_little() {
     let errors = refused(&hopeless);
     assert_eq!((errors.problems.len(), errors.omitted > 90_000), (PROBLEMS_MAX, true));
     assert!(errors.to_string().ends_with("more problems"));
+    // The search for a similar name costs half a millisecond; it must not be made for each of these.
+    let strange: String = (0..100_000).map(|i| format!("Parameter{i}=1\n")).collect();
+    let errors = refused(&format!("[ndbd default]\n{strange}"));
+    assert_eq!((errors.problems.len(), errors.omitted > 90_000), (PROBLEMS_MAX, true));
+}
+
+#[test]
+fn the_value_of_a_line_given_twice_is_checked_as_well() {
+    let errors = refused(&with("DataMemory=1G\nDataMemory=512K", "", ""));
+    let text = errors.to_string();
+    assert_eq!(errors.problems.len(), 2, "{text}");
+    assert!(text.contains("given twice") && text.contains("DataMemory = 512K: out of range"), "{text}");
 }

@@ -25,7 +25,7 @@ impl BoundExpr {
             Node::UserVar(name) => ctx.facts.user_var(name),
             Node::AssignVar(name, value) => {
                 let value = value.eval_typed(row, ctx)?;
-                ctx.facts.set_user_var(name, value.clone());
+                ctx.facts.set_user_var(name, value.clone())?;
                 value
             }
             Node::SysVar(scope, name) => ctx.facts.sys_var(*scope, name)?,

@@ -231,7 +231,7 @@ fn locate(a: &mut Args<'_, '_>, what_at: usize, text_at: usize) -> Result<Value>
     let (collation, _) = super::types::agree(&all, "locate", a.connection())?;
     let (what, text) = (some!(a.text_in(what_at, collation)?), some!(a.text_in(text_at, collation)?));
     let start = if a.len() > 2 { some!(a.int(2)?) } else { 1 };
-    let Ok(start) = usize::try_from(start - 1) else { return Ok(Value::Int(0)) };
+    let Ok(start) = usize::try_from(start.saturating_sub(1)) else { return Ok(Value::Int(0)) };
     let needed = what.char_count();
     let count = text.char_count();
     if start > count || needed > count - start {

@@ -176,7 +176,12 @@ pub trait SessionFacts {
         Value::Null
     }
     /// Sets a user variable.
-    fn set_user_var(&self, _name: &str, _value: Value) {}
+    ///
+    /// # Errors
+    /// 1041 when the session's variables have no room for it.
+    fn set_user_var(&self, _name: &str, _value: Value) -> Result<()> {
+        Ok(())
+    }
     /// A system variable.
     ///
     /// # Errors

@@ -53,8 +53,9 @@ impl SessionFacts for Fixed {
     fn user_var(&self, _name: &str) -> Value {
         self.var.borrow().clone()
     }
-    fn set_user_var(&self, _name: &str, value: Value) {
+    fn set_user_var(&self, _name: &str, value: Value) -> Result<()> {
         *self.var.borrow_mut() = value;
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::node::SqlNode;
 use super::vars;
+use crate::error::{ErrorCode, MySqlError};
 use crate::expr::SessionFacts;
 use crate::parser::ParseMode;
 use crate::parser::ast::VarScope;
@@ -47,7 +48,7 @@ pub struct Facts {
     pub overrides: HashMap<&'static str, Value>,
     /// LAST_INSERT_ID().
     pub last_insert_id: AtomicU64,
-    user_vars: Mutex<HashMap<String, Value>>,
+    user_vars: Mutex<UserVars>,
     random: AtomicU64,
 }
 
@@ -109,12 +110,43 @@ impl Facts {
 
     /// Forgets user variables.
     pub fn clear_user_vars(&self) {
-        self.user_vars.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.user_vars.lock().unwrap_or_else(PoisonError::into_inner) = UserVars::default();
     }
 }
 
-/// The most user variables of a session.
-const USER_VARS_MAX: usize = 10_000;
+/// The most bytes that the user variables of a session may have together: two strings of the largest size.
+const USER_VARS_BYTES_MAX: usize = 128 << 20;
+/// What a variable costs beside its name and text.
+const USER_VAR_OVERHEAD: usize = 128;
+
+/// The user variables of a session, by name in lower case, and what they occupy.
+#[derive(Default)]
+struct UserVars {
+    values: HashMap<String, Value>,
+    bytes: usize,
+}
+
+impl UserVars {
+    /// Sets a variable if there is room; otherwise it keeps its old value.
+    fn set(&mut self, name: String, value: Value) -> Result<()> {
+        let cost = |value: &Value| {
+            let text = if let Value::Text(text) = value { text.len() } else { 0 };
+            name.len() + text + USER_VAR_OVERHEAD
+        };
+        let before = self.values.get(&name).map_or(0, cost);
+        let bytes = self.bytes - before + cost(&value);
+        if bytes > USER_VARS_BYTES_MAX {
+            let text = format!(
+                "Out of memory: the user variables of a session may have {USER_VARS_BYTES_MAX} bytes together; @{name} \
+                 was not changed; set some to NULL"
+            );
+            return Err(MySqlError::text(ErrorCode::OutOfResources, text));
+        }
+        self.bytes = bytes;
+        self.values.insert(name, value);
+        Ok(())
+    }
+}
 
 impl SessionFacts for Facts {
     fn database(&self) -> Option<&str> {
@@ -170,16 +202,35 @@ impl SessionFacts for Facts {
     }
     fn user_var(&self, name: &str) -> Value {
         let vars = self.user_vars.lock().unwrap_or_else(PoisonError::into_inner);
-        vars.get(&name.to_lowercase()).cloned().unwrap_or_default()
+        vars.values.get(&name.to_lowercase()).cloned().unwrap_or_default()
     }
-    fn set_user_var(&self, name: &str, value: Value) {
+    fn set_user_var(&self, name: &str, value: Value) -> Result<()> {
         let mut vars = self.user_vars.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = name.to_lowercase();
-        if vars.len() < USER_VARS_MAX || vars.contains_key(&name) {
-            vars.insert(name, value);
-        }
+        vars.set(name.to_lowercase(), value)
     }
     fn sys_var(&self, scope: VarScope, name: &str) -> Result<Value> {
         vars::read(self, scope, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_variables_have_a_limit_together_and_give_room_back() {
+        let mut vars = UserVars::default();
+        let big = || Value::bytes(&vec![b'x'; 60 << 20]);
+        for name in ["a", "b"] {
+            vars.set(name.to_owned(), big()).unwrap();
+        }
+        vars.set("b".to_owned(), big()).expect("the old value makes room for the new one");
+        let error = vars.set("c".to_owned(), big()).unwrap_err();
+        assert_eq!(error.code, 1041);
+        assert!(!vars.values.contains_key("c"));
+        vars.set("a".to_owned(), Value::Null).unwrap();
+        vars.set("c".to_owned(), big()).unwrap();
+        let many = (0..2_000_000).find(|i| vars.set(format!("v{i}"), Value::Null).is_err());
+        assert!(many.is_some_and(|count| count > 10_000), "small ones are counted, too: {many:?}");
     }
 }

@@ -350,7 +350,7 @@ impl SqlSession {
             match item {
                 SetItem::UserVar(name, expr) => {
                     let value = self.evaluate(expr, params)?;
-                    self.facts.set_user_var(name, value);
+                    self.facts.set_user_var(name, value)?;
                 }
                 SetItem::Names { charset, collate } => {
                     vars::set_names(&mut self.facts, charset.as_deref(), collate.as_deref())?;

@@ -6,6 +6,8 @@
 //! it is never generated later.
 
 use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use ndbapi::TableHandle;
 use signals::ErrorCode as Ndb;
@@ -33,16 +35,65 @@ const PREFETCH: u64 = 512;
 /// How often a range is tried for before the error goes to the client.
 const ATTEMPTS: u32 = 10;
 
-#[derive(Debug, Clone, Copy)]
+/// What is left of a table's range.
+#[derive(Debug)]
 struct Range {
     next: u64,
     end: u64,
+    /// When a new range was last asked for in vain, and why.
+    failed: Option<(Instant, MySqlError)>,
+}
+
+impl Default for Range {
+    fn default() -> Self {
+        Self { next: 1, end: 1, failed: None }
+    }
+}
+
+impl Range {
+    /// Notes what became of the wish for a new range of `count` values.
+    ///
+    /// # Errors
+    /// That of `first`.
+    fn renew(&mut self, first: Result<u64>, count: u64) -> Result<()> {
+        match first {
+            Ok(first) => *self = Self { next: first, end: first.saturating_add(count), failed: None },
+            Err(error) => {
+                self.failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sessions that waited while another's wish failed do not wish for the same one after the other: with
+    /// the data nodes away, the last of many would hang for minutes.
+    ///
+    /// # Errors
+    /// The other's, if it came after `asked`.
+    fn share_failure(&self, asked: Instant) -> Result<()> {
+        match &self.failed {
+            Some((at, error)) if *at >= asked => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The ranges of this node, by table id and version.
 #[derive(Debug, Default)]
 pub struct Sequences {
-    ranges: Mutex<HashMap<(u32, u32), Range>>,
+    /// Each behind a lock of its own, so that a table whose range is being renewed holds up no other.
+    ranges: std::sync::Mutex<HashMap<(u32, u32), Arc<Mutex<Range>>>>,
+}
+
+impl Sequences {
+    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<(u32, u32), Arc<Mutex<Range>>>> {
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(&self, table: &TableHandle) -> Arc<Mutex<Range>> {
+        Arc::clone(self.all().entry(key_of(table)).or_default())
+    }
 }
 
 fn key_of(table: &TableHandle) -> (u32, u32) {
@@ -52,14 +103,16 @@ fn key_of(table: &TableHandle) -> (u32, u32) {
 impl Counter for SqlNode {
     async fn next(&self, table: &TableMeta, count: u64) -> Result<u64> {
         let handle = handle_of(table)?;
-        let mut ranges = self.sequences.ranges.lock().await;
-        let range = ranges.entry(key_of(handle)).or_insert(Range { next: 1, end: 1 });
+        let asked = Instant::now();
+        let range = self.sequences.of(handle);
+        let mut range = range.lock().await;
         if range.end - range.next < count {
+            range.share_failure(asked)?;
             let wanted = count.max(PREFETCH);
             let cluster = self.cluster()?;
             let first =
-                move_row(&cluster, handle, |next| (next.max(table.first_auto_increment), wanted)).await?;
-            *range = Range { next: first, end: first.saturating_add(wanted) };
+                move_row(&cluster, handle, |next| (next.max(table.first_auto_increment), wanted)).await;
+            range.renew(first, wanted)?;
         }
         let first = range.next;
         range.next += count;
@@ -68,8 +121,9 @@ impl Counter for SqlNode {
 
     async fn seen(&self, table: &TableMeta, value: u64) -> Result<()> {
         let handle = handle_of(table)?;
-        let mut ranges = self.sequences.ranges.lock().await;
-        let range = ranges.entry(key_of(handle)).or_insert(Range { next: 1, end: 1 });
+        let asked = Instant::now();
+        let range = self.sequences.of(handle);
+        let mut range = range.lock().await;
         if value < range.next {
             return Ok(());
         }
@@ -78,17 +132,17 @@ impl Counter for SqlNode {
             range.next = after;
             return Ok(());
         }
+        range.share_failure(asked)?;
         let cluster = self.cluster()?;
-        let first = move_row(&cluster, handle, |next| (next.max(after), PREFETCH)).await?;
-        *range = Range { next: first, end: first.saturating_add(PREFETCH) };
-        Ok(())
+        let first = move_row(&cluster, handle, |next| (next.max(after), PREFETCH)).await;
+        range.renew(first, PREFETCH)
     }
 }
 
 impl SqlNode {
     /// Forgets a table's values when it is dropped or emptied.
     pub async fn forget_sequence(&self, table: &TableHandle) {
-        self.sequences.ranges.lock().await.remove(&key_of(table));
+        self.sequences.all().remove(&key_of(table));
         let Ok(cluster) = self.cluster() else { return };
         let Ok(sequences) = cluster.table(SYSTEM_DATABASE, TABLE).await else { return };
         let write = Write { operation: Operation::Delete, key: vec![row_key(table)], values: vec![] };
@@ -127,6 +181,10 @@ async fn move_row(cluster: &Cluster, table: &TableHandle, choose: impl Fn(u64) -
         };
         match work.await {
             Ok(first) => return Ok(first),
+            // Without data nodes trying again is the client's to decide: each try has waited for them already.
+            Err(e) if matches!(e.code(), Ndb::CLUSTER_FAILURE | Ndb::CLUSTER_UNAVAILABLE) => {
+                return Err(to_mysql(&e, TABLE));
+            }
             Err(e) if attempt < ATTEMPTS && (e.retryable() || e.code() == Ndb::TUPLE_EXISTS) => {
                 tokio::time::sleep(std::time::Duration::from_millis(5 << attempt.min(6))).await;
             }
@@ -155,5 +213,26 @@ async fn sequence_table(cluster: &Cluster) -> Result<TableHandle> {
             cluster.table(SYSTEM_DATABASE, TABLE).await.map_err(|e| to_mysql(&e, TABLE))
         }
         Err(e) => Err::<TableHandle, MySqlError>(to_mysql(&e, TABLE)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::ErrorCode;
+
+    #[test]
+    fn those_who_waited_share_a_failure_and_those_who_come_later_try_again() {
+        let mut range = Range::default();
+        let waiting = Instant::now();
+        range.share_failure(waiting).unwrap();
+        let error = MySqlError::new(ErrorCode::OutOfResources);
+        assert_eq!(range.renew(Err(error), 10).unwrap_err().code, 1041);
+        assert_eq!(range.share_failure(waiting).unwrap_err().code, 1041);
+        let (at, _) = range.failed.as_ref().unwrap();
+        range.share_failure(*at + std::time::Duration::from_nanos(1)).unwrap();
+        range.renew(Ok(7), 10).unwrap();
+        assert_eq!((range.next, range.end), (7, 17));
+        range.share_failure(waiting).unwrap();
     }
 }

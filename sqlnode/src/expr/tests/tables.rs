@@ -171,6 +171,8 @@ fn text_functions() {
         ("LOCATE('b', 'abcb')", "2"),
         ("LOCATE('b', 'abcb', 3)", "4"),
         ("LOCATE('x', 'abc')", "0"),
+        ("LOCATE('x', 'abc', -9223372036854775808)", "0"),
+        ("LOCATE('x', 'abc', 9223372036854775807)", "0"),
         ("LOCATE('B', 'abc')", "2"),
         ("LOCATE('', 'abc')", "1"),
         ("INSTR('abc', 'c')", "3"),
