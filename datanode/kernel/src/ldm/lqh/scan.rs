@@ -7,9 +7,10 @@
 //!                      └──end of the fragment, error──► (none)
 //! ```
 //!
-//! A running scan examines at most [`crate::tunables::Tunables::scan_slice_slots`] row slots, then goes on by a signal to itself, so that
-//! other signals of the worker get their turn. Rows are looked at one by one: each is the last committed
-//! version at the moment it is passed, or the scanning transaction's own version.
+//! A running scan examines at most [`crate::tunables::Tunables::scan_slice_slots`] row slots, then goes on
+//! by a signal to itself, so that other signals of the worker get their turn. Rows are looked at one by
+//! one: each is the last committed version at the moment it is passed, or the scanning transaction's own
+//! version.
 
 use super::op::{Change, NONE};
 use super::queue;
