@@ -325,3 +325,23 @@ fn a_reader_that_goes_away_ends_neither_the_command_nor_the_cluster() {
     unread(&["stop"]);
     assert_eq!(folder.pid_files(), 0);
 }
+
+#[test]
+fn a_cluster_whose_data_nodes_ended_is_told_from_one_that_runs() {
+    let cluster = Folder::new();
+    let started = cluster.quickstart();
+    assert!(started.status.success(), "{}", said(&started));
+    let pid = |name: &str| std::fs::read_to_string(cluster.dir().join(format!("{name}.pid"))).unwrap();
+    let (first, second) = (pid("datanode1"), pid("datanode2"));
+    assert!(Command::new("kill").args(["-9", &first]).status().unwrap().success());
+    // Without its peer the other node ends as well.
+    let ends_by = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while std::fs::read(format!("/proc/{second}/cmdline")).is_ok_and(|line| !line.is_empty()) {
+        assert!(std::time::Instant::now() < ends_by, "data node 2 goes on alone");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let refused = cluster.quickstart();
+    assert!(!refused.status.success(), "{}", said(&refused));
+    let text = said(&refused);
+    assert!(text.contains("running already") && text.contains("datanode1 and datanode2 ended"), "{text}");
+}

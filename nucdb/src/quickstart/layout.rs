@@ -186,18 +186,25 @@ impl Layout {
 
     /// Removes stale pid files; refuses if one names a process of this cluster that is alive.
     pub(super) fn refuse_if_running(&self) -> Result<(), String> {
-        for name in process::names_of_pid_files(&self.dir) {
-            match process::read_pid(&self.dir, &name) {
-                Some(pid) => {
-                    return Err(format!(
-                        "the cluster in {} is running already ({name} is process {pid}); stop it with nucdb stop --dir {}",
-                        self.dir.display(),
-                        self.dir.display()
-                    ));
-                }
-                None => process::remove_pid(&self.dir, &name),
-            }
+        let names = process::names_of_pid_files(&self.dir);
+        let pids: Vec<(String, Option<u32>)> =
+            names.into_iter().map(|name| (name.clone(), process::read_pid(&self.dir, &name))).collect();
+        let dir = self.dir.display();
+        if let Some((name, pid)) = pids.iter().find_map(|(name, pid)| Some((name, (*pid)?))) {
+            let is_data = |name: &str| name.starts_with("datanode");
+            let has_ended = |(name, pid): &(String, Option<u32>)| is_data(name) && pid.is_none();
+            let ended: Vec<&str> =
+                pids.iter().filter(|p| has_ended(p)).map(|(name, _)| name.as_str()).collect();
+            let why = match ended.as_slice() {
+                [] => String::new(),
+                some => format!(", but {} ended (see {dir}/*.log for why)", some.join(" and ")),
+            };
+            return Err(format!(
+                "the cluster in {dir} is running already ({name} is process {pid}){why}; stop it with nucdb stop \
+                 --dir {dir}"
+            ));
         }
+        pids.iter().for_each(|(name, _)| process::remove_pid(&self.dir, name));
         Ok(())
     }
 
