@@ -27,6 +27,7 @@ use clap::Args;
 use mgmd::command::{Format, Session};
 use process::{Foreground, with_log_tail};
 use single::Single;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,9 +94,12 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         return run_here(&layout, lock, &stop);
     }
     let mut cluster = Running { layout: layout.clone(), processes: Vec::new(), keep: false };
+    // Away from a terminal the processes share the front door's group, so that whoever started it can end
+    // all of them.
+    let own_groups = arguments.detach || std::io::stdin().is_terminal();
     match arguments.single_process {
-        true => cluster.start_single()?,
-        false => cluster.start()?,
+        true => cluster.start_single(own_groups)?,
+        false => cluster.start(own_groups)?,
     }
     wait_until_ready(&layout, &stop, || cluster.first_ended())?;
     drop(lock);
@@ -270,7 +274,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(&mut self) -> Result<(), String> {
+    fn start(&mut self, own_groups: bool) -> Result<(), String> {
         let mgm = format!("127.0.0.1:{}", self.layout.ports.mgm);
         let config = self.layout.config_file().display().to_string();
         let mut wanted: Vec<(String, Vec<String>)> =
@@ -285,7 +289,7 @@ impl Running {
         wanted.push(("sqlnode".into(), arguments.map(String::from).to_vec()));
         for (name, arguments) in wanted {
             let is_mgmd = name == "mgmd";
-            let process = Process::start(&self.layout.dir, &name, &arguments)?;
+            let process = Process::start(&self.layout.dir, &name, &arguments, own_groups)?;
             self.processes.push(process);
             if is_mgmd {
                 self.wait_for_mgmd(&mgm)?;
@@ -294,10 +298,10 @@ impl Running {
         Ok(())
     }
 
-    fn start_single(&mut self) -> Result<(), String> {
+    fn start_single(&mut self, own_group: bool) -> Result<(), String> {
         let dir = self.layout.dir.display().to_string();
         let arguments = [SINGLE, "--dir", &dir].map(String::from);
-        self.processes.push(Process::start(&self.layout.dir, SINGLE, &arguments)?);
+        self.processes.push(Process::start(&self.layout.dir, SINGLE, &arguments, own_group)?);
         Ok(())
     }
 

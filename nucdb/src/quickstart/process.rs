@@ -94,15 +94,22 @@ pub fn remove_pid(dir: &Path, name: &str) {
 
 impl Process {
     /// Starts this binary with `arguments`, its output in `<name>.log`; writes `<name>.pid`.
-    pub(super) fn start(dir: &Path, name: &str, arguments: &[String]) -> Result<Self, String> {
+    pub(super) fn start(
+        dir: &Path,
+        name: &str,
+        arguments: &[String],
+        own_group: bool,
+    ) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
         let log = dir.join(format!("{name}.log"));
         let output = File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         let errors = output.try_clone().map_err(|e| format!("cannot write {}: {e}", log.display()))?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(output).stderr(errors).current_dir(dir);
-        // A Ctrl-C at the terminal is for the front door alone, which stops the cluster in order.
-        command.process_group(0);
+        if own_group {
+            // A Ctrl-C at the terminal is for the front door alone, which stops the cluster in order.
+            command.process_group(0);
+        }
         let child = command.spawn().map_err(|e| format!("cannot start {name}: {e}"))?;
         let process = Self { name: name.to_string(), log, child };
         if let Err(error) = write_pid(dir, name, process.child.id()) {

@@ -79,15 +79,18 @@ impl Range {
     }
 }
 
+/// The ranges of all tables, by id and version; each has a lock of its own.
+type Ranges = HashMap<(u32, u32), Arc<Mutex<Range>>>;
+
 /// The ranges of this node, by table id and version.
 #[derive(Debug, Default)]
 pub struct Sequences {
     /// Each behind a lock of its own, so that a table whose range is being renewed holds up no other.
-    ranges: std::sync::Mutex<HashMap<(u32, u32), Arc<Mutex<Range>>>>,
+    ranges: std::sync::Mutex<Ranges>,
 }
 
 impl Sequences {
-    fn all(&self) -> std::sync::MutexGuard<'_, HashMap<(u32, u32), Arc<Mutex<Range>>>> {
+    fn all(&self) -> std::sync::MutexGuard<'_, Ranges> {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
