@@ -184,7 +184,8 @@ async fn move_row(cluster: &Cluster, table: &TableHandle, choose: impl Fn(u64) -
         };
         match work.await {
             Ok(first) => return Ok(first),
-            // Without data nodes trying again is the client's to decide: each try has waited for them already.
+            // Without data nodes trying again is the client's to decide: each try has waited for them
+            // already.
             Err(e) if matches!(e.code(), Ndb::CLUSTER_FAILURE | Ndb::CLUSTER_UNAVAILABLE) => {
                 return Err(to_mysql(&e, TABLE));
             }
