@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use transporter::mgm_link::{MgmError, MgmIncoming, MgmLink, MgmListener, Question};
+use transporter::mgm_link::{MgmError, MgmIncoming, MgmLink, MgmListener, Question, Stray};
 
 /// Lines about misbehaving peers written per [`PEER_TROUBLE_PERIOD`]; the rest is counted.
 const PEER_TROUBLE_MAX: u32 = 20;
@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) links: HashMap<usize, MgmLink>,
     pub(crate) config: ConfigState,
     peer_trouble: PeerTrouble,
+    /// Counted apart: a flood of garbage must not hide what is said of links.
+    stray_trouble: PeerTrouble,
 }
 
 /// The server.
@@ -66,7 +68,8 @@ impl Server {
                 slots,
                 links: HashMap::new(),
                 config,
-                peer_trouble: PeerTrouble { since: Instant::now(), lines: 0, omitted: 0 },
+                peer_trouble: PeerTrouble::new(),
+                stray_trouble: PeerTrouble::new(),
             }),
         })
     }
@@ -82,6 +85,10 @@ impl Server {
         loop {
             let incoming = tokio::select! {
                 incoming = listener.accept() => incoming,
+                stray = listener.stray() => {
+                    self.stray_datagram(stray);
+                    continue;
+                }
                 _ = is_stopping.wait_for(|stop| *stop) => None,
             };
             let Some(incoming) = incoming else { break };
@@ -217,6 +224,16 @@ impl Server {
         link.close(why);
     }
 
+    /// Logs a datagram that is no management link's, but not without end.
+    fn stray_datagram(&self, stray: Stray) {
+        let text =
+            format!("{}: a datagram of {} bytes that begins no management link", stray.peer, stray.bytes);
+        let line = self.state().stray_trouble.line(&text, Instant::now());
+        if let Some(line) = line {
+            self.log.warn(&line);
+        }
+    }
+
     /// Logs a misbehaving peer, but not without end.
     fn peer_trouble(&self, text: &str) {
         let line = self.state().peer_trouble.line(text, Instant::now());
@@ -235,6 +252,10 @@ struct PeerTrouble {
 }
 
 impl PeerTrouble {
+    fn new() -> Self {
+        Self { since: Instant::now(), lines: 0, omitted: 0 }
+    }
+
     fn line(&mut self, text: &str, now: Instant) -> Option<String> {
         if now.saturating_duration_since(self.since) >= PEER_TROUBLE_PERIOD {
             self.since = now;

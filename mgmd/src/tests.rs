@@ -486,6 +486,9 @@ async fn garbage_costs_the_peer_its_link_and_nobody_else_anything() {
     mgmd.stop().await;
     let log = place.log();
     assert!(log.contains("disconnected: ") && log.contains("NodeReport with endless"), "{log}");
+    let stray = format!("{}: a datagram of ", socket.local_addr().unwrap());
+    assert!(log.contains(&stray), "{log}");
+    assert!(log.matches(&stray).count() < 100, "a flood is not written out: {log}");
     assert!(!log.contains("Node 1: Disconnected: no"), "{log}");
 }
 

@@ -5,6 +5,7 @@
 //! sees it.
 
 use super::client::MgmError;
+use super::watch::{STRAYS_MAX, Stray};
 use super::{CONNECT_TIMEOUT, LINKS_MAX, MESSAGE_TIMEOUT, quic};
 use bincode::{Decode, Encode};
 use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, VarInt};
@@ -14,6 +15,7 @@ use signals::control::Refusal;
 use signals::mgm::{MESSAGE_BYTES_MAX, MgmHello, MgmHelloConf};
 use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
 /// Longest hello: names only.
@@ -23,15 +25,17 @@ const HELLO_BYTES_MAX: usize = 16 << 10;
 #[derive(Debug)]
 pub struct MgmListener {
     endpoint: Endpoint,
+    strays: Mutex<mpsc::Receiver<Stray>>,
 }
 
 impl MgmListener {
     /// Listens on this address. Must be called inside a tokio runtime.
     pub fn bind(address: SocketAddr) -> Result<MgmListener, MgmError> {
-        let endpoint = quic::server(address).map_err(|e| {
+        let (sender, strays) = mpsc::channel(STRAYS_MAX);
+        let endpoint = quic::server(address, sender).map_err(|e| {
             MgmError::new(ErrorCode::MGM_REFUSED, format!("cannot listen on UDP {address} (PortNumber): {e}"))
         })?;
-        Ok(MgmListener { endpoint })
+        Ok(MgmListener { endpoint, strays: Mutex::new(strays) })
     }
 
     /// The address really listened on.
@@ -50,6 +54,15 @@ impl MgmListener {
                 continue;
             }
             return Some(MgmIncoming { incoming });
+        }
+    }
+
+    /// The next datagram that made no sense; QUIC drops them without a word. Of a flood some are left out.
+    pub async fn stray(&self) -> Stray {
+        match self.strays.lock().await.recv().await {
+            Some(stray) => stray,
+            // The endpoint is gone and with it the socket.
+            None => std::future::pending().await,
         }
     }
 

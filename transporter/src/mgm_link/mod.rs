@@ -27,11 +27,13 @@ mod client;
 mod link;
 mod node;
 mod quic;
+mod watch;
 
 pub use blocking::{BlockingMgmClient, BlockingNodeLink};
 pub use client::{ConnectString, MgmClient, MgmError};
 pub use link::{MgmIncoming, MgmLink, MgmListener, Question};
 pub use node::{NodeLink, NodeLinkHandle, NodeOptions, PendingOrder};
+pub use watch::Stray;
 
 use std::time::Duration;
 

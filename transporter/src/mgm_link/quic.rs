@@ -1,10 +1,11 @@
 //! How our QUIC endpoints are set up.
 
+use super::watch::{Stray, Watched};
 use super::{IDLE_TIMEOUT, KEEP_ALIVE};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::crypto::{CryptoError, HmacKey};
 use quinn::{ClientConfig, ConnectionId, ConnectionIdGenerator, Endpoint, EndpointConfig, ServerConfig};
-use quinn::{TokioRuntime, TransportConfig, VarInt};
+use quinn::{Runtime, TokioRuntime, TransportConfig, VarInt};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
@@ -14,6 +15,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// What the two sides call the protocol while they shake hands.
 const ALPN: &[u8] = b"nucdb-mgm";
@@ -27,8 +29,9 @@ const CID_BYTES: usize = 8;
 /// Any error of setting up, as text: all of them are the program's environment or its own fault.
 pub(super) type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A server endpoint on this address, with a certificate of its own.
-pub(super) fn server(address: SocketAddr) -> Result<Endpoint, SetupError> {
+/// A server endpoint on this address, with a certificate of its own. Datagrams nobody asked for go to
+/// `strays` as well.
+pub(super) fn server(address: SocketAddr, strays: mpsc::Sender<Stray>) -> Result<Endpoint, SetupError> {
     let certified = rcgen::generate_simple_self_signed(vec!["nucdb-mgmd".to_owned()])?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
     let mut tls = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -38,8 +41,10 @@ pub(super) fn server(address: SocketAddr) -> Result<Endpoint, SetupError> {
     tls.alpn_protocols = vec![ALPN.to_vec()];
     let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
     config.transport_config(transport()).max_incoming(INCOMING_MAX).migration(false);
-    let socket = UdpSocket::bind(address)?;
-    Ok(Endpoint::new(endpoint_config(), Some(config), socket, Arc::new(TokioRuntime))?)
+    let socket = TokioRuntime.wrap_udp_socket(UdpSocket::bind(address)?)?;
+    let socket = Arc::new(Watched::new(socket, strays));
+    let runtime = Arc::new(TokioRuntime);
+    Ok(Endpoint::new_with_abstract_socket(endpoint_config(), Some(config), socket, runtime)?)
 }
 
 /// A client endpoint that can reach this address.
