@@ -7,11 +7,7 @@ use crate::group::Group;
 use crate::program::free_port;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// How long SQL may take to answer after a start.
-const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// See the module.
 pub struct ByHand {
@@ -91,15 +87,7 @@ impl ByHand {
     /// # Panics
     /// If they are not within a minute.
     pub fn wait_for_sql(&self) {
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
-            let answer = self.sql().run("SHOW DATABASES");
-            if answer.succeeded() {
-                return;
-            }
-            assert!(Instant::now() < deadline, "no SQL in time: {answer:#?}\n{}", self.logs());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        crate::cluster::wait_for_sql(&self.sql(), || {});
     }
 
     /// The SQL node.

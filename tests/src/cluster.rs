@@ -64,23 +64,12 @@ impl Cluster {
         command.stdin(Stdio::null()).stdout(output("quickstart.out")).stderr(output("quickstart.err"));
         let group = Group::spawn(&mut command);
         let mut cluster = Cluster { group, folder, sql_port, mgm_port };
-        cluster.wait_for_sql();
+        wait_for_sql(&cluster.sql(), || {
+            if let Some(status) = cluster.group.leader_status() {
+                panic!("nucdb quickstart ended with {status} before SQL answered");
+            }
+        });
         cluster
-    }
-
-    fn wait_for_sql(&mut self) {
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
-            if let Some(status) = self.group.leader_status() {
-                panic!("nucdb quickstart ended with {status} before SQL answered\n{}", self.logs());
-            }
-            let answer = self.sql().run("SELECT 1");
-            if answer.succeeded() && answer.stdout.trim() == "1" {
-                return;
-            }
-            assert!(Instant::now() < deadline, "no SQL in time: {answer:#?}\n{}", self.logs());
-            std::thread::sleep(Duration::from_millis(50));
-        }
     }
 
     /// The SQL node, as a client sees it.
@@ -147,6 +136,24 @@ pub(crate) fn binary() -> PathBuf {
     let program = folder.join("nucdb");
     assert!(program.exists(), "{} is missing: run cargo build --workspace --bins", program.display());
     program
+}
+
+/// Waits until statements that need the data nodes are answered; `check` may give up before.
+///
+/// # Panics
+/// If they are not within a minute. The cluster prints its logs when it is dropped by a panic.
+pub(crate) fn wait_for_sql(sql: &Sql, mut check: impl FnMut()) {
+    let deadline = Instant::now() + START_LIMIT;
+    loop {
+        check();
+        let answer = sql.run("SHOW DATABASES");
+        if answer.succeeded() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "no SQL in time: {answer:#?}");
+        // Another process's readiness can only be asked for.
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Appends the end of every text file of a folder and the folders in it, to some depth.

@@ -4,9 +4,8 @@
 //! whoever looks the key up in between finds the row, and with it the operations that hold or wait for it.
 //!
 //! Speed. `examples/ldm_bench.rs` on a two-core virtual machine with other builds running, best single run,
-//! ns per row, keys in random order and
-//! hashed within the figure; "batched" is groups of 16 with [`Fragment::prefetch_bucket`], `prefetch_row`,
-//! `prefetch_body`, then the read:
+//! ns per row, keys in random order and hashed within the figure; "batched" is groups of 16 with
+//! [`Fragment::prefetch_bucket`], `prefetch_row`, `prefetch_body`, then the read:
 //!
 //! ```text
 //!                            insert  read  batched  update  scan  delete  bytes/row

@@ -202,6 +202,19 @@ impl Translator<'_> {
         Ok(())
     }
 
+    /// The name of a group up to its `>`.
+    fn rest_of_group_name(&mut self) -> Result<()> {
+        loop {
+            match self.next() {
+                Some('>') => break,
+                Some(c) if c.is_ascii_alphanumeric() => self.out.push(c),
+                _ => return fail(ErrorCode::RegexpInvalidCaptureGroupName),
+            }
+        }
+        self.out.push('>');
+        Ok(())
+    }
+
     /// After `(?<`: a look-behind or a named group.
     fn open_angle(&mut self) -> Result<()> {
         self.out.push_str("(?<");
@@ -209,14 +222,7 @@ impl Translator<'_> {
             Some(c @ ('=' | '!')) => self.out.push(c),
             Some(c) if c.is_ascii_alphabetic() => {
                 self.out.push(c);
-                loop {
-                    match self.next() {
-                        Some('>') => break,
-                        Some(c) if c.is_ascii_alphanumeric() => self.out.push(c),
-                        _ => return fail(ErrorCode::RegexpInvalidCaptureGroupName),
-                    }
-                }
-                self.out.push('>');
+                self.rest_of_group_name()?;
             }
             _ => return fail(ErrorCode::RegexpInvalidCaptureGroupName),
         }
@@ -293,14 +299,7 @@ impl Translator<'_> {
                     return fail(ErrorCode::RegexpInvalidCaptureGroupName);
                 }
                 self.out.push_str(r"\k<");
-                loop {
-                    match self.next() {
-                        Some('>') => break,
-                        Some(c) if c.is_ascii_alphanumeric() => self.out.push(c),
-                        _ => return fail(ErrorCode::RegexpInvalidCaptureGroupName),
-                    }
-                }
-                self.out.push('>');
+                self.rest_of_group_name()?;
             }
             'X' | 'N' | 'Y' => return fail(ErrorCode::RegexpUnimplemented),
             other => self.character_escape(other)?,

@@ -40,9 +40,8 @@ impl Ldm {
         if fragment.tup.is_uncommitted(row) && !dirty {
             return Err(ErrorCode::TUPLE_NOT_FOUND);
         }
-        let head = fragment.tup.op_head(row);
-        let change = if dirty && head != NONE { Some(&self.ops[head]) } else { None };
-        let change = change.filter(|op| op.change == Change::Copy);
+        let holder = dirty.then(|| fragment.tup.op_head(row)).filter(|head| *head != NONE);
+        let change = holder.map(|head| &self.ops[head]).filter(|op| op.change == Change::Copy);
         let scratch = &mut self.projection;
         out.send_with(self.me, client, |buffer| -> Result<TransIdAi, TupError> {
             let start = buffer.len();
