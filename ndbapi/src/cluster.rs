@@ -202,6 +202,10 @@ impl ClusterConnection {
     }
 
     async fn wait_started(&self, count: usize, wait: Duration) -> Result<(), NdbError> {
+        // Every execute comes by here: no clock and no reference count while all is well.
+        if self.inner.ready.borrow().started >= count {
+            return Ok(());
+        }
         let deadline = self.now().after_ms(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         let mut ready = self.inner.ready.clone();
         let waited = ready.wait_for(|s| s.started >= count || self.now() >= deadline).await;
